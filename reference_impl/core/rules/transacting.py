@@ -36,13 +36,17 @@ class Transacting:
         if transaction.producer_epoch != epoch:
             raise Refused(ErrorCode.PRODUCER_FENCED)
 
-    def check_not_pending(self, transactional_id: str, pending: Container[str]) -> None:
+    def check_not_pending(
+        self, transactional_id: str, transaction: Transaction | None, pending: Container[str]
+    ) -> None:
         """Raise Refused(CONCURRENT_TRANSACTIONS) while the newest state of a transactional id is
         not replicated: that state may still be lost, and the one before it is no longer in force.
+        Raise it, too, while the markers of a decided transaction are being written.
 
-        Source: TransactionMetadata.java, pendingTransitionInProgress.
+        Source: TransactionMetadata.java, pendingTransitionInProgress, prepareComplete.
         """
-        if transactional_id in pending:
+        is_decided = transaction is not None and transaction.state in PREPARED
+        if is_decided or transactional_id in pending:
             raise Refused(ErrorCode.CONCURRENT_TRANSACTIONS)
 
     def check_returning_id(

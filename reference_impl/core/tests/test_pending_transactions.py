@@ -7,6 +7,7 @@ from collections.abc import Container
 from reference_impl.core.rules import Rules
 from reference_impl.core.tests.replicated import Replicated
 from reference_impl.core.tests.transactional import Producer, open_transaction, transactional_world
+from reference_impl.core.transactions.transaction import Transaction
 from reference_impl.robustness.transactional_client import CLASSIC, PER_TRANSACTION, read_committed
 from reference_impl.wire import TRANSACTIONAL_BIT, ApiKey, ErrorCode, Struct, request_definition
 
@@ -66,7 +67,9 @@ def test_whoever_meets_a_pending_state_comes_again() -> None:
 class ForgetsWhatIsPending(Rules):
     """A coordinator that decides on a state which was overtaken."""
 
-    def check_not_pending(self, transactional_id: str, pending: Container[str]) -> None:
+    def check_not_pending(
+        self, transactional_id: str, transaction: Transaction | None, pending: Container[str]
+    ) -> None:
         return
 
 
@@ -121,6 +124,40 @@ def test_a_transaction_is_not_complete_before_its_markers_are_replicated() -> No
     assert described.transaction_state == "PrepareCommit"
     data.catch_up()
     assert read_committed(producer.world) == ["a"]
+
+
+def with_markers_to_write(versions: dict[str, int]) -> tuple[Producer, int]:
+    """Return a producer whose commit has been answered but whose markers are not replicated, and
+    the epoch of that transaction."""
+    producer, log = opened(versions=versions)
+    Replicated(producer.world, "t", 0)
+    epoch = producer.epoch
+    log.change(isr=[1])
+    assert producer.end(commit=True).error_code == ErrorCode.NONE
+    return producer, epoch
+
+
+def test_the_next_epoch_comes_again_while_the_markers_are_written() -> None:
+    producer, epoch = with_markers_to_write(PER_TRANSACTION)
+    assert producer.epoch == epoch + 1
+    for asked in (epoch - 1, epoch, epoch + 1, epoch + 2):
+        for commit in (True, False):
+            assert producer.end(commit=commit, producer_epoch=asked).error_code == LATER
+    assert producer.end(commit=True, producer_id=producer.producer_id + 1).error_code == LATER
+    assert producer.init().error_code == LATER
+    foreign = {"producer_id": producer.producer_id + 1, "producer_epoch": 0}
+    assert producer.init(**foreign).error_code == LATER
+    assert producer.add("t", 1) == LATER
+    producer.epoch = epoch
+    assert producer.add("t", 1) == LATER
+
+
+def test_before_epochs_per_transaction_the_producer_is_checked_first() -> None:
+    producer, epoch = with_markers_to_write(CLASSIC)
+    for commit in (True, False):
+        assert producer.end(commit=commit).error_code == LATER
+    fenced = producer.end(commit=True, producer_epoch=epoch + 1).error_code
+    assert fenced == ErrorCode.PRODUCER_FENCED
 
 
 def test_a_batch_is_appended_once_its_partition_takes_part() -> None:

@@ -28,6 +28,7 @@ from reference_impl.core.transactions.markers import MarkerWriter
 from reference_impl.core.transactions.producer_ids import ProducerIds
 from reference_impl.core.transactions.states import PREPARED, Move, State
 from reference_impl.core.transactions.transaction import (
+    EPOCH_PER_TRANSACTION,
     NO_EPOCH,
     NO_PRODUCER_ID,
     Marker,
@@ -168,8 +169,12 @@ class TransactionCoordinator(Shard):
         Refused."""
         transaction = self._named(transactional_id)
         self._rules.check_producer(transaction, producer_id, epoch)
-        self._rules.check_not_pending(transactional_id, self.pending)
+        self._check_not_pending(transactional_id)
         return transaction
+
+    def _check_not_pending(self, transactional_id: str) -> None:
+        transaction = self.find(transactional_id)
+        self._rules.check_not_pending(transactional_id, transaction, self.pending)
 
     def _named(self, transactional_id: str) -> Transaction:
         transaction = self.find(transactional_id)
@@ -182,16 +187,13 @@ class TransactionCoordinator(Shard):
     ) -> Iterator[Effect]:
         """Handle InitProducerId: fence the previous producer, and note the id and epoch of the new
         one in `transactions`. Raise Refused."""
+        self._check_not_pending(transactional_id)
         transaction = self.find(transactional_id)
         if transaction is None:
-            self._rules.check_not_pending(transactional_id, self.pending)
             transaction = Transaction(
                 transactional_id, self._new_producer_id(), NO_EPOCH, timeout_ms, self._moment.now_ms
             )
         self._rules.check_returning_id(transaction, expected)
-        self._rules.check_not_pending(transactional_id, self.pending)
-        if transaction.state in PREPARED:
-            raise Refused(ErrorCode.CONCURRENT_TRANSACTIONS)
         if transaction.state is State.ONGOING:
             # The client is asked to come again, and gets an epoch above the one that fenced.
             yield from self._save(transactional_id, transaction.fenced(self._moment.now_ms))
@@ -227,9 +229,8 @@ class TransactionCoordinator(Shard):
         client_version: int,
     ) -> Iterator[Effect]:
         """Add partitions to the transaction, or raise Refused."""
+        self._check_not_pending(transactional_id)
         transaction = self.known(transactional_id, producer_id, epoch)
-        if transaction.state in PREPARED:
-            raise Refused(ErrorCode.CONCURRENT_TRANSACTIONS)
         if transaction.state is State.ONGOING and partitions <= transaction.partitions:
             return
         following = self._rules.with_partitions(
@@ -242,8 +243,6 @@ class TransactionCoordinator(Shard):
     ) -> None:
         """Raise Refused unless the partition is part of the producer's transaction (KIP-890)."""
         transaction = self.known(transactional_id, producer_id, epoch)
-        if transaction.state in PREPARED:
-            raise Refused(ErrorCode.CONCURRENT_TRANSACTIONS)
         self._rules.check_takes_part(transaction, partition)
 
     def end(
@@ -252,8 +251,12 @@ class TransactionCoordinator(Shard):
         """Decide on the outcome of a transaction and write the decision. Return the producer's id
         and epoch from now on. Raise Refused. The caller must then call `carry_out`."""
         transaction = self._named(transactional_id)
+        # [Modified in EndTxn v5: KIP-890] A client has its next epoch before the markers are
+        # written, and may use it already: it is told to come again, not that it is fenced.
+        if version >= EPOCH_PER_TRANSACTION:
+            self._check_not_pending(transactional_id)
         self._rules.check_ending(transaction, producer_id, epoch, version)
-        self._rules.check_not_pending(transactional_id, self.pending)
+        self._check_not_pending(transactional_id)
         if decide(transaction, producer_id, epoch, commit=commit, version=version) is Ending.DONE:
             return transaction.producer_id, transaction.producer_epoch
         next_producer_id = NO_PRODUCER_ID

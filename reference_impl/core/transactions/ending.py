@@ -10,7 +10,7 @@ from __future__ import annotations
 from enum import Enum, auto
 
 from reference_impl.core.refused import Refused
-from reference_impl.core.transactions.states import PREPARED, State
+from reference_impl.core.transactions.states import State
 from reference_impl.core.transactions.transaction import (
     EPOCH_LAST,
     EPOCH_PER_TRANSACTION,
@@ -27,12 +27,7 @@ class Ending(Enum):
     """The transaction was already decided in the same way: send the same answer again."""
 
 
-_OUTCOME = {
-    State.PREPARE_COMMIT: True,
-    State.COMPLETE_COMMIT: True,
-    State.PREPARE_ABORT: False,
-    State.COMPLETE_ABORT: False,
-}
+_OUTCOME = {State.COMPLETE_COMMIT: True, State.COMPLETE_ABORT: False}
 
 
 def check_ending_producer(
@@ -42,13 +37,8 @@ def check_ending_producer(
     retries = version >= EPOCH_PER_TRANSACTION and _is_retry(transaction, producer_id, epoch)
     if transaction.producer_id != producer_id and not retries:
         raise Refused(ErrorCode.INVALID_PRODUCER_ID_MAPPING)
-    if version >= EPOCH_PER_TRANSACTION and transaction.state in PREPARED:
-        is_valid = retries
-    elif transaction.state in (State.COMPLETE_COMMIT, State.COMPLETE_ABORT):
-        is_valid = retries or epoch == transaction.producer_epoch
-    else:
-        is_valid = epoch == transaction.producer_epoch
-    if not is_valid:
+    is_answered = retries and transaction.state in _OUTCOME
+    if epoch != transaction.producer_epoch and not is_answered:
         raise Refused(ErrorCode.PRODUCER_FENCED)
 
 
@@ -64,8 +54,8 @@ def _is_retry(transaction: Transaction, producer_id: int, epoch: int) -> bool:
 def decide(
     transaction: Transaction, producer_id: int, epoch: int, *, commit: bool, version: int
 ) -> Ending:
-    """Return the work that is left for an EndTxn, or raise Refused. The producer has been checked
-    before."""
+    """Return the work that is left for an EndTxn, or raise Refused. The caller has checked the
+    producer, and that the markers of the last transaction are written."""
     state = transaction.state
     if state is State.ONGOING:
         return Ending.DECIDE
@@ -76,16 +66,10 @@ def decide(
         )
     if _OUTCOME.get(state) is not commit:
         raise Refused(ErrorCode.INVALID_TXN_STATE)
-    if state in PREPARED:
-        raise Refused(ErrorCode.CONCURRENT_TRANSACTIONS)
     return Ending.DONE
 
 
 def _with_epoch_per_transaction(state: State, *, commit: bool, is_retry: bool) -> Ending:
-    if state in PREPARED:
-        if _OUTCOME[state] is not commit:
-            raise Refused(ErrorCode.INVALID_TXN_STATE)
-        raise Refused(ErrorCode.CONCURRENT_TRANSACTIONS)
     if is_retry and state in _OUTCOME:
         if _OUTCOME[state] is not commit:
             raise Refused(ErrorCode.INVALID_TXN_STATE)
