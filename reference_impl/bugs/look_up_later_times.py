@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from reference_impl.core.log.segments.segment import TimestampOffset
+from reference_impl.core.log.segments.time_search import Search
 from reference_impl.core.partitions.partition import Partition
 from reference_impl.core.rules import Rules
 
@@ -16,6 +16,6 @@ class LookUpLaterTimes(Rules):
     Within:     one run of 20 seconds.
     """
 
-    def offset_at_time(self, partition: Partition, timestamp: int) -> TimestampOffset | None:
+    def offset_at_time(self, partition: Partition, timestamp: int) -> Search:
         """Return the first record that is later than the timestamp, not one with that timestamp."""
         return super().offset_at_time(partition, timestamp + 1)

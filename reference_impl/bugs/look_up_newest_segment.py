@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from reference_impl.core.log.segments.segment import TimestampOffset
+from reference_impl.core.log.segments.time_search import Search, search
 from reference_impl.core.partitions.partition import Partition
 from reference_impl.core.rules import Rules
 
@@ -17,7 +17,7 @@ class LookUpNewestSegment(Rules):
     Within:     one run of 20 seconds.
     """
 
-    def offset_at_time(self, partition: Partition, timestamp: int) -> TimestampOffset | None:
+    def offset_at_time(self, partition: Partition, timestamp: int) -> Search:
         """Look the timestamp up in the active segment only."""
-        segments = partition.log.segments
-        return segments.active.find_timestamp(timestamp, partition.log.log_start_offset)
+        log = partition.log
+        return search(log.segments.active, timestamp, log.log_start_offset)

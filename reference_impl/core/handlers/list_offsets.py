@@ -3,7 +3,7 @@ epochs), KIP-734 (-3), KIP-405, KIP-1005 and KIP-1023 (tiered storage, of which 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator, Iterator
 
 from reference_impl.core.broker import Broker
 from reference_impl.core.effects import Effect, GiveWay, Respond
@@ -55,7 +55,7 @@ def handle_list_offsets(broker: Broker, request: Request) -> Iterator[Effect]:
                 broker.access.require(request, DESCRIBE_TOPIC, name)
                 if times[name, wanted.partition_index] > 1:
                     raise Refused(ErrorCode.INVALID_REQUEST)
-                found = find_one(broker, request, name, wanted)
+                found = yield from find_one(broker, request, name, wanted)
                 row.timestamp, row.offset, row.leader_epoch = found
             except Refused as refused:
                 row.error_code = refused.code
@@ -63,8 +63,11 @@ def handle_list_offsets(broker: Broker, request: Request) -> Iterator[Effect]:
     yield Respond(request, body)
 
 
-def find_one(broker: Broker, request: Request, topic: str, wanted: Struct) -> Found:
-    """Look up one partition's offset, or raise Refused."""
+def find_one(
+    broker: Broker, request: Request, topic: str, wanted: Struct
+) -> Generator[Effect, None, Found]:
+    """Look up one partition's offset, or raise Refused. Give way while the records of a large batch
+    are read."""
     # VALIDATE
     reader, index = request.body.replica_id, wanted.partition_index
     is_debugging = reader == DEBUGGING_CONSUMER
@@ -84,8 +87,18 @@ def find_one(broker: Broker, request: Request, topic: str, wanted: Struct) -> Fo
     with disk_errors_refused():
         if symbolic is not None:
             return symbolic(rules, partition, isolation)
-        found = rules.offset_at_time(partition, wanted.timestamp)
-        return below(found, rules.readable_end(partition, isolation))
+        if wanted.timestamp == MAX_TIMESTAMP:
+            search = partition.log.offset_of_max_timestamp()
+        else:
+            search = rules.offset_at_time(partition, wanted.timestamp)
+        while True:
+            try:
+                next(search)
+            except StopIteration as end:
+                return below(end.value, rules.readable_end(partition, isolation))
+            yield GiveWay(request)
+            if find(broker.image, topic, None, index) is not partition:  # it may be gone meanwhile
+                raise Refused(ErrorCode.NOT_LEADER_OR_FOLLOWER)
 
 
 def latest(rules: Rules, partition: Partition, isolation: int) -> Found:
@@ -98,12 +111,6 @@ def earliest(rules: Rules, partition: Partition, isolation: int) -> Found:
     start = rules.earliest_offset(partition)
     epoch = partition.log.leader_epochs.epoch_of(start)
     return -1, start, -1 if epoch is None else epoch
-
-
-def newest(rules: Rules, partition: Partition, isolation: int) -> Found:
-    """Find the first record with the greatest timestamp (KIP-734)."""
-    end = rules.readable_end(partition, isolation)
-    return below(partition.log.offset_of_max_timestamp(), end)
 
 
 def none_tiered(rules: Rules, partition: Partition, isolation: int) -> Found:
@@ -120,7 +127,6 @@ def below(found: Found | None, end: int) -> Found:
 SYMBOLIC: dict[int, Callable[[Rules, Partition, int], Found]] = {
     LATEST: latest,
     EARLIEST: earliest,
-    MAX_TIMESTAMP: newest,
     EARLIEST_LOCAL: earliest,
     LATEST_TIERED: none_tiered,
     EARLIEST_PENDING_UPLOAD: none_tiered,

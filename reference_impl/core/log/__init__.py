@@ -18,7 +18,8 @@ from reference_impl.core.log.producers.state import (
     check_sequence,
     duplicate_of,
 )
-from reference_impl.core.log.segments.segment import Slice, TimestampOffset
+from reference_impl.core.log.segments.segment import Slice
+from reference_impl.core.log.segments.time_search import TimestampOffset
 
 __all__ = [
     "AppendResult",

@@ -11,8 +11,9 @@ from collections.abc import Iterator
 from reference_impl.core.log.leader_epochs import LeaderEpochs
 from reference_impl.core.log.producers.state import ProducerStateManager
 from reference_impl.core.log.results import OffsetOutOfRange, ReadResult
-from reference_impl.core.log.segments.segment import Slice, TimestampOffset
+from reference_impl.core.log.segments.segment import Slice
 from reference_impl.core.log.segments.segments import Segments
+from reference_impl.core.log.segments.time_search import Search, search
 from reference_impl.core.log.segments.transaction_index import AbortedTransaction
 
 _NOTHING = ReadResult(b"", -1)
@@ -130,16 +131,16 @@ class ReadableLog:
         log."""
         return self._segments.batches(max(from_offset, self._log_start_offset))
 
-    def offset_for_timestamp(self, timestamp: int) -> TimestampOffset | None:
-        """Return the first record whose timestamp is at or after the given one, or None
+    def offset_for_timestamp(self, timestamp: int) -> Search:
+        """Return, in steps, the first record whose timestamp is at or after the given one, or None
         (ListOffsets; KIP-79)."""
-        return self._segments.offset_for_timestamp(timestamp, self._log_start_offset)
+        return search(self._segments, timestamp, self._log_start_offset)
 
-    def offset_of_max_timestamp(self) -> TimestampOffset | None:
-        """Return the first record with the largest timestamp, or None if there is no record
-        (ListOffsets, timestamp -3; KIP-734)."""
+    def offset_of_max_timestamp(self) -> Search:
+        """Return, in steps, the first record with the largest timestamp, or None if there is no
+        record (ListOffsets, timestamp -3; KIP-734)."""
         newest = self._segments.max_timestamp
-        return None if newest < 0 else self.offset_for_timestamp(newest)
+        return None if newest < 0 else (yield from self.offset_for_timestamp(newest))
 
     def aborted_transactions(self, from_offset: int, end_offset: int) -> list[AbortedTransaction]:
         """Return the aborted transactions that may have records in this range (KIP-98)."""

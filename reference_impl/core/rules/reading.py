@@ -5,7 +5,8 @@ from __future__ import annotations
 
 from reference_impl.core.groups.offsets import CommittedOffset, Offsets
 from reference_impl.core.log.directories.checkpoints import TopicPartition
-from reference_impl.core.log.segments.segment import Slice, TimestampOffset
+from reference_impl.core.log.segments.segment import Slice
+from reference_impl.core.log.segments.time_search import Search
 from reference_impl.core.log.segments.transaction_index import AbortedTransaction
 from reference_impl.core.partitions.fetch_sessions import Wanted
 from reference_impl.core.partitions.partition import Partition
@@ -51,9 +52,9 @@ class Reading:
         decided later (KIP-98)."""
         return self.readable_end(partition, isolation_level)
 
-    def offset_at_time(self, partition: Partition, timestamp: int) -> TimestampOffset | None:
-        """Return the first record whose timestamp is at or after the requested one, or None if
-        there is none (KIP-79)."""
+    def offset_at_time(self, partition: Partition, timestamp: int) -> Search:
+        """Return, in steps, the first record whose timestamp is at or after the requested one, or
+        None if there is none (KIP-79)."""
         return partition.log.offset_for_timestamp(timestamp)
 
     def committed_offset(

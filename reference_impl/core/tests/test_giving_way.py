@@ -2,14 +2,27 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from reference_impl.core.node import never
 from reference_impl.core.partitions.record_walk import STEP_RECORDS
 from reference_impl.core.tests.world import World
-from reference_impl.wire import ApiKey, Compression, ErrorCode, Struct, request_definition
+from reference_impl.wire import (
+    ApiKey,
+    Compression,
+    ErrorCode,
+    Record,
+    RecordBatch,
+    Struct,
+    request_definition,
+)
 from reference_impl.wire.batches.compression import PIECE_BYTES
 
+TURNS_TO_FIRST = 5
+"""The turns of a request that finds the first record of a batch: four for its parts, one for the
+first piece."""
 MANY = [str(n) for n in range(3 * STEP_RECORDS)]
 
 
@@ -119,6 +132,56 @@ def test_each_piece_of_a_batch_that_is_rewritten_is_a_step(world: World) -> None
     answer = world.answer_to(number)
     assert answer is not None
     assert world.read_all("slow") == [value] * 180
+
+
+def search_for(world: World, timestamp: int) -> int:
+    """Ask for the first record that is not older. Return the number of the answer."""
+    of = request_definition(ApiKey.LIST_OFFSETS)
+    row = of.struct("ListOffsetsPartition", partition_index=0, timestamp=timestamp)
+    topic = of.struct("ListOffsetsTopic", name="t", partitions=[row])
+    body = of.new(replica_id=-1, topics=[topic])
+    return begin_long(world, ApiKey.LIST_OFFSETS, 7, body)
+
+
+def found(world: World, number: int) -> tuple[int, int]:
+    """Return the error and the offset of an answer to `search_for`."""
+    answer = world.answer_to(number)
+    assert answer is not None
+    row = answer.topics[0].partitions[0]
+    return row.error_code, row.offset
+
+
+@pytest.fixture
+def timed(world: World) -> World:
+    """Provide a large batch of which the last record is 1 ms younger than the others."""
+    made_ms = world.now_ms
+    records = [Record(name.encode(), offset_delta=n) for n, name in enumerate(MANY)]
+    records[-1] = replace(records[-1], timestamp_delta=1)
+    batch = RecordBatch(records, attributes=Compression.GZIP, base_timestamp=made_ms)
+    assert world.produce("t", raw=batch.encode()).error_code == 0
+    return world
+
+
+@pytest.mark.parametrize("symbolic", [True, False])
+def test_a_search_for_a_time_gives_way_within_a_batch(timed: World, symbolic: bool) -> None:
+    number = search_for(timed, -3 if symbolic else timed.now_ms + 1)
+    assert go_on(timed) > TURNS_TO_FIRST
+    assert found(timed, number) == (0, len(MANY) - 1)
+
+
+def test_a_search_for_a_time_ends_at_the_record(timed: World) -> None:
+    number = search_for(timed, timed.now_ms)
+    assert go_on(timed) == TURNS_TO_FIRST
+    assert found(timed, number) == (0, 0)
+
+
+def test_a_topic_that_is_deleted_during_a_search_is_unknown(timed: World) -> None:
+    number = search_for(timed, -3)
+    of = request_definition(ApiKey.DELETE_TOPICS)
+    body = of.new(topics=[of.struct("DeleteTopicState", name="t")], timeout_ms=1000)
+    timed.ask(ApiKey.DELETE_TOPICS, 6, body, client=2)
+    go_on(timed)
+    assert found(timed, number) == (ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, -1)
 
 
 def test_no_answer_names_more_wrong_records_than_a_client_can_use(world: World) -> None:

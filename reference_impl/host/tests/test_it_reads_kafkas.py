@@ -22,6 +22,7 @@ from reference_impl.core.log.directories.log_directory import LogDirectory
 from reference_impl.core.log.log_config import LogConfig
 from reference_impl.core.log.partition_log import PartitionLog
 from reference_impl.core.log.tests.helpers import RULES
+from reference_impl.core.partitions.batch_validation import drained
 from reference_impl.core.quorum.metadata_log import CONTROLS, MetadataLog
 from reference_impl.core.quorum.metadata_records import records_in
 from reference_impl.host.disk import Disk
@@ -112,7 +113,11 @@ def test_the_bytes_are_those_that_kafka_sends(written: Written) -> None:
     values = [r.value for data in log.batches() for r in RecordBatch.decode(data)[0].records]
     assert values[::2] == [b"%d" % number for number in range(len(Compression))]
     assert len(log.segment_base_offsets) == len(Compression)
-    assert log.offset_for_timestamp(1_700_000_000_001) == (1_700_003_600_000, 2, log.latest_epoch)
+    assert drained(log.offset_for_timestamp(1_700_000_000_001)) == (
+        1_700_003_600_000,
+        2,
+        log.latest_epoch,
+    )
 
 
 def test_producers_and_transactions_are_known(written: Written) -> None:

@@ -35,6 +35,7 @@ from reference_impl.wire.batches.compression import (
     Compression,
     compress,
     decompress,
+    expand,
 )
 from reference_impl.wire.malformed import READ_ERRORS, CorruptRecord, Malformed
 
@@ -155,6 +156,41 @@ def decode_records(payload: bytes, count: int) -> list[Record]:
     if position != len(payload):
         raise CorruptRecord(f"{len(payload) - position} bytes follow the last record", "records")
     return records
+
+
+def stream_records(batch: Buffer) -> Iterator[Record | None]:
+    """Yield each record of a batch, and None after each piece of its payload, which is decompressed
+    as the caller asks for more. The CRC is not checked. Raise CorruptRecord where decode_records
+    would."""
+    header = read_header(batch)
+    pieces = expand(header.attributes & 7, memoryview(batch)[HEADER.size : header.size])
+    data, position = b"", 0
+    for index in range(header.records_count):
+        try:
+            while (missing := _missing(data, position)) > 0:
+                parts, position = [data[position:]], 0
+                while missing > 0:
+                    parts.append(next(pieces))
+                    missing -= len(parts[-1])
+                    yield None
+                data = b"".join(parts)
+            record, position = _read_record(data, position)
+        except CorruptRecord as error:
+            raise error.inside(f"records[{index}]") from None
+        except (*READ_ERRORS, StopIteration):
+            raise CorruptRecord("the bytes end too early", f"records[{index}]") from None
+        yield record
+    if position != len(data) or any(pieces):
+        raise CorruptRecord("bytes follow the last record", "records")
+
+
+def _missing(data: bytes, position: int) -> int:
+    """Return how many more bytes the record at this position needs at least, 0 if it is whole."""
+    try:
+        size, position = read_varint(data, position)
+    except IndexError:
+        return 1
+    return position + size - len(data)
 
 
 def _read_record(buffer: bytes, position: int) -> tuple[Record, int]:

@@ -10,13 +10,13 @@ from __future__ import annotations
 from bisect import bisect_left
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
 from zlib import crc32
 
-from reference_impl.core.log.batch_scan import CorruptLog, scan_headers
+from reference_impl.core.log.batch_scan import scan_headers
 from reference_impl.core.log.log_config import LogConfig
 from reference_impl.core.log.segments.offset_index import OffsetIndex
 from reference_impl.core.log.segments.time_index import TimeIndex
+from reference_impl.core.log.segments.time_search import BatchOnDisk
 from reference_impl.core.log.segments.transaction_index import (
     TRANSACTION_INDEX_SUFFIX,
     TransactionIndex,
@@ -27,7 +27,6 @@ from reference_impl.wire.batches.records import (
     NO_TIMESTAMP,
     BatchHeader,
     CorruptRecord,
-    RecordBatch,
     read_header,
 )
 
@@ -44,14 +43,6 @@ entry can hold (int32)."""
 def segment_path(directory: str, base_offset: int, suffix: str) -> str:
     """Return Kafka's name for a segment's file (LogFileUtils.filenamePrefixFromOffset)."""
     return f"{directory}/{base_offset:020d}{suffix}"
-
-
-class TimestampOffset(NamedTuple):
-    """A record found by its timestamp. `leader_epoch` is -1 if the batch has none."""
-
-    timestamp: int
-    offset: int
-    leader_epoch: int
 
 
 @dataclass(slots=True)
@@ -337,24 +328,15 @@ class Segment:
                 newest = (header.max_timestamp, header.last_offset)
         return newest
 
-    def find_timestamp(self, timestamp: int, from_offset: int) -> TimestampOffset | None:
-        """Return the first record at or after `from_offset` that is not older than `timestamp`, or
-        None. Decode only batches whose header says that they hold one
-        (FileRecords.searchForTimestamp)."""
+    def batch_at_time(self, timestamp: int, from_offset: int) -> BatchOnDisk | None:
+        """Return the first batch with records at or after `from_offset` whose header says that one
+        of its records is not older than the timestamp, or None."""
         look_from = max(self.time_index.offset_before(timestamp), from_offset)
         start = self.offset_index.position_before(look_from)
         for header, position in scan_headers(self.log, start, self.log.size()):
-            if header.max_timestamp < timestamp or header.last_offset < from_offset:
-                continue
-            try:
-                batch, _ = RecordBatch.decode(self.log.read(position, header.size))
-            except CorruptRecord as error:
-                cause = f"corrupt at byte {position}: {error}"
-                raise CorruptLog(self.log.path, cause) from error
-            for offset, record in batch.offsets():
-                found = batch.timestamp_of(record)
-                if found >= timestamp and offset >= from_offset:
-                    return TimestampOffset(found, offset, header.partition_leader_epoch)
+            if header.max_timestamp >= timestamp and header.last_offset >= from_offset:
+                data = self.log.read(position, header.size)
+                return BatchOnDisk(header, data, self.log.path, position)
         return None
 
     # -- recovery ------------------------------------------------------------------------------

@@ -8,7 +8,8 @@ from bisect import bisect_right
 from collections.abc import Iterator
 
 from reference_impl.core.log.batch_scan import CheckBatch, CorruptLog, check_whole, scan_batches
-from reference_impl.core.log.segments.segment import Segment, Slice, TimestampOffset
+from reference_impl.core.log.segments.segment import Segment, Slice
+from reference_impl.core.log.segments.time_search import BatchOnDisk
 from reference_impl.core.log.segments.transaction_index import AbortedTransaction
 from reference_impl.wire.batches.records import CorruptRecord
 
@@ -91,12 +92,12 @@ class Segments:
             except CorruptRecord as error:
                 raise CorruptLog(segment.log.path, str(error)) from error
 
-    def offset_for_timestamp(self, timestamp: int, from_offset: int) -> TimestampOffset | None:
-        """Return the first record at or after `from_offset` that is not older than the timestamp,
-        or None."""
+    def batch_at_time(self, timestamp: int, from_offset: int) -> BatchOnDisk | None:
+        """Return the first batch with records at or after `from_offset` whose header says that one
+        of its records is not older than the timestamp, or None."""
         for segment in self.from_offset(from_offset):
             if segment.newest[0] >= timestamp:
-                found = segment.find_timestamp(timestamp, from_offset)
+                found = segment.batch_at_time(timestamp, from_offset)
                 if found is not None:
                     return found
         return None

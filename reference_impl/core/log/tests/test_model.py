@@ -13,6 +13,7 @@ from reference_impl.core.log.directories.log_directory import LogDirectory
 from reference_impl.core.log.log_config import LogConfig
 from reference_impl.core.log.partition_log import PartitionLog
 from reference_impl.core.log.tests.helpers import RULES, TOPIC_ID, append, batch, header_of, values
+from reference_impl.core.partitions.batch_validation import drained
 from reference_impl.core.storage import MemoryStorage, Storage
 from reference_impl.host.disk import Disk
 from reference_impl.wire.batches.records import Compression
@@ -100,7 +101,7 @@ class LogAgainstList(RuleBasedStateMachine):
             ),
             None,
         )
-        assert self.log.offset_for_timestamp(wanted) == expected
+        assert drained(self.log.offset_for_timestamp(wanted)) == expected
 
     @rule(share=st.floats(0, 1))
     def delete_records(self, share: float) -> None:

@@ -16,6 +16,7 @@ from reference_impl.core.log.tests.helpers import (
     small_segments,
     values,
 )
+from reference_impl.core.partitions.batch_validation import drained
 from reference_impl.core.storage import MemoryStorage, StorageError
 from reference_impl.wire.batches.batch_header import LOG_APPEND_TIME_BIT, TRANSACTIONAL_BIT
 from reference_impl.wire.batches.records import (
@@ -78,7 +79,7 @@ def test_a_disk_that_fills_up_at_the_index_leaves_the_log_as_it_was(storage: Mem
     with pytest.raises(StorageError, match=r"\.timeindex"):
         append(log, batch(b"x"))
     storage.capacity_bytes = None
-    assert log.offset_for_timestamp(1000) is None
+    assert drained(log.offset_for_timestamp(1000)) is None
     assert append(log, batch(b"2", timestamp_ms=2)).base_offset == 2
     assert values(open_log(storage)) == [b"0", b"1", b"2"]
 
@@ -215,7 +216,7 @@ def test_a_record_altered_on_disk_is_not_looked_up(storage: MemoryStorage) -> No
     log = filled(storage, 3)
     storage.corrupt(f"{DIRECTORY}/{0:020d}.log", 2 * ONE - 1, b"\xff")
     with pytest.raises(CorruptLog, match=f"corrupt at byte {ONE}: crc"):
-        log.offset_for_timestamp(1)
+        drained(log.offset_for_timestamp(1))
 
 
 def test_replay_gives_every_batch_from_the_one_with_the_offset(storage: MemoryStorage) -> None:
@@ -234,31 +235,31 @@ def test_a_timestamp_finds_the_first_record_not_older(
     for start in (0, 10, 20, 30, 40):
         append(log, batch(b"a", b"b", b"c", timestamp_ms=start, attributes=codec), leader_epoch=6)
     assert len(log.segment_base_offsets) > 1
-    assert log.offset_for_timestamp(0) == (0, 0, 6)
-    assert log.offset_for_timestamp(21) == (21, 7, 6)
-    assert log.offset_for_timestamp(23) == (30, 9, 6)
-    assert log.offset_for_timestamp(43) is None
+    assert drained(log.offset_for_timestamp(0)) == (0, 0, 6)
+    assert drained(log.offset_for_timestamp(21)) == (21, 7, 6)
+    assert drained(log.offset_for_timestamp(23)) == (30, 9, 6)
+    assert drained(log.offset_for_timestamp(43)) is None
 
 
 def test_time_that_goes_back_is_found_where_it_was_first_reached(storage: MemoryStorage) -> None:
     log = open_log(storage, LogConfig(index_interval_bytes=0))
     for timestamp in (100, 50, 300, 200, 300):
         append(log, batch(b"x", timestamp_ms=timestamp))
-    assert log.offset_for_timestamp(51) == (100, 0, 0)
-    assert log.offset_for_timestamp(150) == (300, 2, 0)
-    assert log.offset_of_max_timestamp() == (300, 2, 0)
+    assert drained(log.offset_for_timestamp(51)) == (100, 0, 0)
+    assert drained(log.offset_for_timestamp(150)) == (300, 2, 0)
+    assert drained(log.offset_of_max_timestamp()) == (300, 2, 0)
 
 
 def test_a_log_append_time_batch_has_one_time_for_all(storage: MemoryStorage) -> None:
     log = open_log(storage)
     append(log, batch(b"a", b"b", attributes=LOG_APPEND_TIME_BIT, max_timestamp=7000))
-    assert log.offset_for_timestamp(6999) == (7000, 0, 0)
+    assert drained(log.offset_for_timestamp(6999)) == (7000, 0, 0)
 
 
 def test_an_empty_log_has_no_time(storage: MemoryStorage) -> None:
     log = open_log(storage)
-    assert log.offset_for_timestamp(0) is None
-    assert log.offset_of_max_timestamp() is None
+    assert drained(log.offset_for_timestamp(0)) is None
+    assert drained(log.offset_of_max_timestamp()) is None
 
 
 # -- watermarks --------------------------------------------------------------------------------
