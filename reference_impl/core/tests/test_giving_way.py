@@ -20,9 +20,8 @@ from reference_impl.wire import (
 )
 from reference_impl.wire.batches.compression import PIECE_BYTES
 
-TURNS_TO_FIRST = 5
-"""The turns of a request that finds the first record of a batch: four for its parts, one for the
-first piece."""
+TURNS_TO_FIRST = 4
+"""The turns of a request for one partition that finds the first record of a batch."""
 MANY = [str(n) for n in range(3 * STEP_RECORDS)]
 
 

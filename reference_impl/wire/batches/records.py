@@ -66,6 +66,8 @@ NO_TIMESTAMP = -1
 BY_POSITION = -(1 << 31) - 1
 """An offset delta that stands for the record's position in the batch. It is no int32, so it cannot
 be meant as a value."""
+STREAMED_AT_ONCE = 4096
+"""The number of records after which `stream_records` lets its caller do other things."""
 
 Header = tuple[str | bytes, bytes | None]
 
@@ -159,9 +161,10 @@ def decode_records(payload: bytes, count: int) -> list[Record]:
 
 
 def stream_records(batch: Buffer) -> Iterator[Record | None]:
-    """Yield each record of a batch, and None after each piece of its payload, which is decompressed
-    as the caller asks for more. The CRC is not checked. Raise CorruptRecord where decode_records
-    would."""
+    """Yield each record of a batch, and None after each step of work: before each further piece of
+    the payload, which is decompressed as the caller asks for more, and after STREAMED_AT_ONCE
+    records, since a piece of snappy may hold millions. The CRC is not checked. Raise CorruptRecord
+    where decode_records would."""
     header = read_header(batch)
     pieces = expand(header.attributes & 7, memoryview(batch)[HEADER.size : header.size])
     data, position = b"", 0
@@ -170,9 +173,10 @@ def stream_records(batch: Buffer) -> Iterator[Record | None]:
             while (missing := _missing(data, position)) > 0:
                 parts, position = [data[position:]], 0
                 while missing > 0:
+                    if index or len(parts) > 1:
+                        yield None
                     parts.append(next(pieces))
                     missing -= len(parts[-1])
-                    yield None
                 data = b"".join(parts)
             record, position = _read_record(data, position)
         except CorruptRecord as error:
@@ -180,6 +184,8 @@ def stream_records(batch: Buffer) -> Iterator[Record | None]:
         except (*READ_ERRORS, StopIteration):
             raise CorruptRecord("the bytes end too early", f"records[{index}]") from None
         yield record
+        if index % STREAMED_AT_ONCE == STREAMED_AT_ONCE - 1:
+            yield None
     if position != len(data) or any(pieces):
         raise CorruptRecord("bytes follow the last record", "records")
 

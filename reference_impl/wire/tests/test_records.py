@@ -25,6 +25,7 @@ from reference_impl.wire.batches.records import (
     read_header,
     read_varint,
     set_timestamps,
+    stream_records,
     varint,
 )
 from reference_impl.wire.malformed import CorruptRecord, Malformed
@@ -273,3 +274,20 @@ def test_a_flipped_bit_never_goes_unnoticed(bit: int, compression: Compression) 
     raw[covered // 8] ^= 1 << covered % 8
     with pytest.raises(CorruptRecord):
         RecordBatch.decode(raw)
+
+
+@pytest.mark.parametrize("kind", list(Compression))
+@pytest.mark.parametrize("large", [1, 70_000, 300_000])
+def test_streamed_records_are_those_that_decode_finds(kind: Compression, large: int) -> None:
+    """They lie across the pieces in which a payload is decompressed."""
+    records = [Record(b"v" * (large if n % 7 == 3 else n), offset_delta=n) for n in range(20)]
+    data = RecordBatch(records, attributes=kind).encode()
+    streamed = [record for record in stream_records(data) if record is not None]
+    assert streamed == RecordBatch.decode(data)[0].records
+
+
+@pytest.mark.parametrize("count", [2, 4])
+def test_streamed_records_that_are_not_as_many_as_the_header_says_are_refused(count: int) -> None:
+    data = RecordBatch([Record(b"v", offset_delta=n) for n in range(3)]).encode()
+    with pytest.raises(CorruptRecord):
+        list(stream_records(patched(data, records_count=count)))

@@ -8,7 +8,7 @@ even without records: the producer's next batch is checked against its sequence.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Generator, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Protocol
 
@@ -20,8 +20,22 @@ from reference_impl.wire.batches.batch_header import (
     DELETE_HORIZON_BIT,
     BatchHeader,
     Buffer,
+    with_header,
 )
-from reference_impl.wire.batches.records import NO_TIMESTAMP, Record, RecordBatch
+from reference_impl.wire.batches.compression import compress_pieces
+from reference_impl.wire.batches.records import (
+    NO_TIMESTAMP,
+    Record,
+    RecordBatch,
+    check_crc,
+    encode_records,
+    stream_records,
+)
+
+ENCODED_AT_ONCE = 1000
+"""The number of records after whose encoding the broker may do other things."""
+Steps = Generator[None, None, Buffer | None]
+"""A generator that yields after each step of work, and returns the part of a batch that stays."""
 
 
 @dataclass
@@ -91,34 +105,36 @@ class BatchFilter:
     delete_retention_ms: int
     steps: CleaningSteps
 
-    def kept(self, header: BatchHeader, data: Buffer) -> Buffer | None:
-        """Return the part of a batch that stays: all of it, fewer records, or None."""
-        batch = None
+    def kept(self, header: BatchHeader, data: Buffer) -> Steps:
+        """Return the part of a batch that stays: all of it, fewer records, or None. Yield between
+        steps of work, for a batch may hold millions of records."""
         if header.is_control:
-            batch, _ = RecordBatch.decode(data)
-            is_useless = self.transactions.is_useless_marker(header, batch)
+            is_useless = self.transactions.is_useless_marker(header, RecordBatch.decode(data)[0])
             drops_all = is_useless and horizon_has_passed(header, self.now_ms)
         else:
             is_useless = drops_all = self.transactions.is_aborted(header)
         if drops_all:
             return self._emptied(header)
-        batch = batch or RecordBatch.decode(data)[0]
-        records = [
-            record
-            for offset, record in batch.offsets()
-            if header.is_control or self._stays(header, offset, record)
-        ]
+        records = []
+        has_tombstones = False
+        for record in checked_records(data):
+            if record is None:
+                yield
+            elif header.is_control or self._stays(header, record):
+                records.append(record)
+                has_tombstones |= record.value is None
         if not records:
             return self._emptied(header)
         needs_horizon = not header.attributes & DELETE_HORIZON_BIT and (
-            is_useless if header.is_control else any(record.value is None for record in records)
+            is_useless if header.is_control else has_tombstones
         )
         if len(records) == header.records_count and not needs_horizon:
             return data
         horizon_ms = self.now_ms + self.delete_retention_ms if needs_horizon else None
-        return _rewritten(batch, records, horizon_ms, self.steps)
+        return (yield from _rewritten(header, records, horizon_ms, self.steps))
 
-    def _stays(self, header: BatchHeader, offset: int, record: Record) -> bool:
+    def _stays(self, header: BatchHeader, record: Record) -> bool:
+        offset = header.base_offset + record.offset_delta
         if offset >= self.end_offset:
             return True
         if record.key is None:
@@ -147,28 +163,46 @@ class BatchFilter:
         ).encode()
 
 
+def checked_records(data: Buffer) -> Iterator[Record | None]:
+    """Yield each record of a batch with the CRC that it was written with, and None after each step
+    of work. Raise CorruptRecord."""
+    check_crc(data, 0, len(data))
+    yield from stream_records(data)
+
+
 def _rewritten(
-    batch: RecordBatch, records: list[Record], horizon_ms: int | None, steps: CleaningSteps
-) -> bytes:
+    header: BatchHeader, records: list[Record], horizon_ms: int | None, steps: CleaningSteps
+) -> Generator[None, None, bytes]:
     """Return the batch with these records only. A new horizon replaces the base timestamp, and the
     timestamp deltas count from there."""
-    base, attributes = batch.base_timestamp, batch.attributes
+    base, attributes = header.base_timestamp, header.attributes
     if horizon_ms is not None:
         base, attributes = horizon_ms, attributes | DELETE_HORIZON_BIT
-    moved_ms = batch.base_timestamp - base
-    kept = [steps.cleaned(record, moved_ms) for record in records]
-    newest = batch.max_timestamp
-    if not batch.is_log_append_time:
-        newest = max(batch.timestamp_of(record) for record in records)
-    return RecordBatch(
-        kept,
-        batch.base_offset,
-        batch.partition_leader_epoch,
-        attributes,
-        batch.last_offset_delta,
-        base,
-        newest,
-        batch.producer_id,
-        batch.producer_epoch,
-        batch.base_sequence,
-    ).encode()
+    moved_ms = header.base_timestamp - base
+    newest = header.max_timestamp
+    if not header.is_log_append_time:
+        newest = header.base_timestamp + max(record.timestamp_delta for record in records)
+
+    def encoded() -> Iterator[bytes]:
+        for start in range(0, len(records), ENCODED_AT_ONCE):
+            kept = records[start : start + ENCODED_AT_ONCE]
+            yield encode_records([steps.cleaned(record, moved_ms) for record in kept])
+
+    payload = bytearray()
+    for piece in compress_pieces(attributes & COMPRESSION_BITS, encoded()):
+        payload += piece
+        if len(records) > ENCODED_AT_ONCE:
+            yield
+    return with_header(
+        payload,
+        base_offset=header.base_offset,
+        partition_leader_epoch=header.partition_leader_epoch,
+        attributes=attributes,
+        last_offset_delta=header.last_offset_delta,
+        base_timestamp=base,
+        max_timestamp=newest,
+        producer_id=header.producer_id,
+        producer_epoch=header.producer_epoch,
+        base_sequence=header.base_sequence,
+        records_count=len(records),
+    )

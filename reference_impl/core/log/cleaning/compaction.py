@@ -8,7 +8,7 @@ records at or above the last stable offset, and records younger than `min.compac
 Cleaning notes the newest offset of each key in the dirty section, then copies all segments before
 its end, without the records that a newer one replaces.
 
-`clean` is a generator: it works in slices of about 256 KiB and lets the broker do other things
+`clean` is a generator: it works in slices of 256 KiB at most and lets the broker do other things
 between them. If the log has changed in between, `clean` gives up, and the broker begins again
 later.
 """
@@ -19,7 +19,12 @@ from collections.abc import Generator, Iterator
 from dataclasses import dataclass
 
 from reference_impl.core.log.batch_scan import scan_batches
-from reference_impl.core.log.cleaning.batch_filter import BatchFilter, CleaningSteps, LastOfProducer
+from reference_impl.core.log.cleaning.batch_filter import (
+    BatchFilter,
+    CleaningSteps,
+    LastOfProducer,
+    checked_records,
+)
 from reference_impl.core.log.cleaning.cleaned_transactions import CleanedTransactions
 from reference_impl.core.log.partition_log import PartitionLog
 from reference_impl.core.log.segments import segment_swap
@@ -129,7 +134,9 @@ def _newest_offsets(
         for header, _, data in scan_batches(segment.log, 0, segment.size):
             if header.last_offset < todo.first_dirty_offset:
                 continue
-            _note_keys(header, data, todo.first_dirty_offset, transactions, newest, steps)
+            for _ in _note_keys(header, data, todo.first_dirty_offset, transactions, newest, steps):
+                yield
+                _check_still_there(log, [segment])
             end = header.last_offset + 1
             seen_bytes += header.size
             if len(newest) >= keys_max:
@@ -148,16 +155,19 @@ def _note_keys(
     transactions: CleanedTransactions,
     newest: dict[bytes, int],
     steps: CleaningSteps,
-) -> None:
+) -> Iterator[None]:
     """Note the newest offset of each key in a batch. Leave out aborted records and markers, which
-    replace nothing."""
-    batch, _ = RecordBatch.decode(data)
+    replace nothing. Yield between steps of work."""
     if header.is_control:
-        transactions.is_useless_marker(header, batch)
+        transactions.is_useless_marker(header, RecordBatch.decode(data)[0])
     elif steps.replaces_older(header, transactions):
-        for offset, record in batch.offsets():
-            if record.key is not None and offset >= from_offset:
-                newest[record.key] = offset
+        for record in checked_records(data):
+            if record is None:
+                yield
+            elif record.key is not None:
+                offset = header.base_offset + record.offset_delta
+                if offset >= from_offset:
+                    newest[record.key] = offset
 
 
 def grouped(segments: list[Segment], log: PartitionLog) -> list[list[Segment]]:
@@ -219,7 +229,7 @@ def _clean_group(
 def _copied(segment: Segment, cleaned: Segment, judge: BatchFilter) -> Iterator[None]:
     kept, placed, read_bytes = bytearray(), list[BatchHeader](), 0
     for header, _, data in scan_batches(segment.log, 0, segment.size):
-        left = judge.kept(header, data)
+        left = yield from judge.kept(header, data)
         if left is not None:
             placed.append(read_header(left))
             kept += left

@@ -6,6 +6,7 @@ from dataclasses import replace
 
 import pytest
 
+from reference_impl.core.log.cleaning.batch_filter import ENCODED_AT_ONCE
 from reference_impl.core.log.cleaning.compaction import Interrupted, clean, cleanable, grouped
 from reference_impl.core.log.partition_log import PartitionLog
 from reference_impl.core.log.tests.cleaning import (
@@ -19,7 +20,14 @@ from reference_impl.core.log.tests.cleaning import (
 from reference_impl.core.log.tests.helpers import DIRECTORY, RULES, append, open_log
 from reference_impl.core.storage import MemoryStorage
 from reference_impl.wire.batches.batch_header import DELETE_HORIZON_BIT, TRANSACTIONAL_BIT
-from reference_impl.wire.batches.records import ControlRecordType, end_txn_marker
+from reference_impl.wire.batches.records import (
+    STREAMED_AT_ONCE,
+    Compression,
+    ControlRecordType,
+    Record,
+    RecordBatch,
+    end_txn_marker,
+)
 
 NINE: list[KeyValue] = [(key.encode(), b"%d" % n) for n, key in enumerate("ABACBADCA", 1)]
 LEFT_OF_NINE = [(4, b"B", b"5"), (6, b"D", b"7"), (7, b"C", b"8"), (8, b"A", b"9")]
@@ -194,6 +202,24 @@ def test_cleaning_gives_up_when_the_log_has_changed_between_two_slices(
     with pytest.raises(Interrupted):
         list(slices)
     assert [name for name in storage.list(DIRECTORY) if name.endswith(".cleaned")] == []
+
+
+@pytest.mark.parametrize("codec", list(Compression))
+def test_a_large_batch_is_cleaned_in_steps_and_a_small_one_at_once(codec: Compression) -> None:
+    """A batch of 1 MB may hold millions of records, which take seconds; but small batches are many,
+    and each slice ends in a pause."""
+    storage = MemoryStorage()
+    log = compacted(storage)
+    count = 3 * STREAMED_AT_ONCE
+    for names in ((b"k-%d" % (n // 2) for n in range(count)), (b"small-%d" % n for n in range(9))):
+        records = [Record(b"v", key=name) for name in names]
+        append(log, bytearray(RecordBatch(records, attributes=codec).encode()))
+        log.roll()
+    *slices, _ = clean(storage, cleanable(log, 0, 5000, RULES), 5000, RULES)
+    assert 2 * 3 + count // 2 // ENCODED_AT_ONCE <= len(slices) <= 60
+    batches = batches_of(log)
+    assert [len(batch.records) for batch in batches] == [count // 2, 9]
+    assert {batch.compression for batch in batches} == {codec}
 
 
 def test_more_keys_than_the_memory_holds_are_cleaned_in_rounds() -> None:
