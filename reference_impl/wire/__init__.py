@@ -34,7 +34,7 @@ from reference_impl.wire.batches.records import (
     set_timestamps,
 )
 from reference_impl.wire.codec.fields import Struct
-from reference_impl.wire.codec.primitives import ZERO_UUID
+from reference_impl.wire.codec.primitives import STRING_BYTES_MAX, ZERO_UUID, fitting
 from reference_impl.wire.codec.schema import Definition
 from reference_impl.wire.errors import ERRORS, ErrorCode, ErrorInfo, error_name
 from reference_impl.wire.frames import (
@@ -83,6 +83,7 @@ __all__ = [
     "LOG_APPEND_TIME_BIT",
     "LOG_OVERHEAD",
     "NO_TIMESTAMP",
+    "STRING_BYTES_MAX",
     "TRANSACTIONAL_BIT",
     "ZERO_UUID",
     "ApiKey",
@@ -127,6 +128,7 @@ __all__ = [
     "encode_versioned",
     "end_txn_marker",
     "error_name",
+    "fitting",
     "patched",
     "read_header",
     "request_definition",

@@ -17,10 +17,11 @@ from conformance.cases.configs.configs import (
     change,
     describe,
     setting,
+    wait_for,
 )
 from conformance.target.examination import QUICK_CLEANUP, Examined
 from conformance.target.variants import STRICT
-from conformance.wire import Wire, eventually
+from conformance.wire import Wire, batch, eventually
 from reference_impl.wire import ErrorCode, Struct
 
 ALL_BROKERS = ""
@@ -139,6 +140,30 @@ def test_a_broker_goes_before_all_brokers_before_the_default(wire: Wire, version
             "described for all brokers",
         )
     eventually(shown, lambda found: found == before, "(broker, topic) afterwards")
+
+
+@case(
+    "CONF-16",
+    "IncrementalAlterConfigs",
+    spec="class LogConfig, validate; class ControllerConfigurationValidator",
+    priority="P1",
+    config=STRICT,
+)
+def test_a_topic_may_not_contradict_a_default_of_the_brokers(wire: Wire, version: int) -> None:
+    """The overrides of a topic are checked over the brokers' defaults: a max.compaction.lag.ms
+    below the default of min.compaction.lag.ms must get INVALID_CONFIG (40). A default that
+    contradicts a topic is accepted, and the topic must be served further on."""
+    most, least = "max.compaction.lag.ms", "min.compaction.lag.ms"
+    earlier, later = wire.create_topic(config={most: "1000"}), wire.create_topic()
+    with altered(wire, version, f"log.cleaner.{least}", {ALL_BROKERS: "70000"}):
+        for topic in (earlier, later):
+            wait_for(wire, topic.name, least, "70000")
+        errors = alter(wire, version, {later.name: [change(most, "1000")]})
+        expect(errors, {later.name: ErrorCode.INVALID_CONFIG}, "errors")
+        errors = alter(wire, version, {later.name: [change(most, "70000")]})
+        expect(errors, {later.name: ErrorCode.NONE}, "errors of a sufficient value")
+        answer = wire.produce(earlier, batch(b"a").encode())
+        expect(answer.error_code, ErrorCode.NONE, "error of Produce")
 
 
 @case(

@@ -24,6 +24,27 @@ ALTER = "KIP-339"
 DAY_MS = "86400000"
 
 
+@case(
+    "CONF-09",
+    "IncrementalAlterConfigs",
+    spec=ALTER + "; class ConfigurationControlManager",
+    priority="P1",
+)
+def test_a_value_that_no_answer_could_describe_is_refused(wire: Wire, version: int) -> None:
+    """A string of the protocol has up to 32,767 bytes. An APPEND after which a value would be
+    longer must get INVALID_CONFIG (40), and the value stays as it was."""
+    topic, key = wire.create_topic(), "leader.replication.throttled.replicas"
+    first, second = (
+        ",".join(f"{number}:1" for number in range(start, start + 2_500))
+        for start in (10_000, 20_000)
+    )
+    errors = alter(wire, version, {topic.name: [change(key, first)]})
+    expect(errors, {topic.name: ErrorCode.NONE}, "errors")
+    errors = alter(wire, version, {topic.name: [change(key, second, Operation.APPEND)]})
+    expect(errors, {topic.name: ErrorCode.INVALID_CONFIG}, "errors of APPEND")
+    wait_for(wire, topic.name, key, first)
+
+
 @case("CONF-01", "DescribeConfigs", spec=DESCRIBE + "; KIP-226")
 def test_all_configurations_of_a_topic_are_described(wire: Wire, version: int) -> None:
     """With configuration_keys null every topic configuration is described: those set at creation

@@ -28,7 +28,7 @@ from reference_impl.core.controller.image.topic_names import problem_with
 from reference_impl.core.controller.records import config_record
 from reference_impl.core.refused import Refused
 from reference_impl.core.requests.role import Role
-from reference_impl.wire import ErrorCode
+from reference_impl.wire import STRING_BYTES_MAX, ErrorCode
 
 ID_DIGITS_MAX = 10
 """The digits of a 32-bit number."""
@@ -61,6 +61,7 @@ def change_to(
 ) -> None:
     """Let the resource have these overrides and no others, or raise Refused and change nothing."""
     # VALIDATE
+    _check_lengths(after)
     try:
         resource.check(after)
     except BadConfig as error:
@@ -78,6 +79,17 @@ def change_to(
     # APPLY
     if records and not validate_only:
         controller.write(records)
+
+
+def _check_lengths(overrides: Mapping[str, str]) -> None:
+    """Raise Refused for a value that no record or answer can hold; APPEND makes such values."""
+    for value in overrides.values():
+        if len(value.encode()) > STRING_BYTES_MAX:
+            raise Refused(
+                ErrorCode.INVALID_CONFIG,
+                "The configuration value cannot be added because it exceeds the maximum value size"
+                f" of {STRING_BYTES_MAX} bytes.",
+            )
 
 
 def _keep_min_insync_replicas(

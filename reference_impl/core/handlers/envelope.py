@@ -10,12 +10,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from reference_impl.core.broker import Broker
-from reference_impl.core.effects import Effect, Report, Respond
+from reference_impl.core.effects import Effect, Failed, Respond
 from reference_impl.core.events import Request
 from reference_impl.core.handlers.forwarding import decision
 from reference_impl.core.refused import Refused
 from reference_impl.core.requests.envelopes import answer_to_envelope, take_from_envelope
-from reference_impl.wire import ErrorCode, Malformed, definition
+from reference_impl.core.storage import StorageError
+from reference_impl.wire import ErrorCode, definition
 
 RESPONSE = definition("EnvelopeResponse")
 
@@ -28,16 +29,18 @@ def handle_envelope(broker: Broker, request: Request) -> Iterator[Effect]:
         forwarded = take_from_envelope(broker, request)
         # DEDUPLICATE, APPLY: as the handler of the forwarded API does.
         end = yield from decision(broker, forwarded)
+        # RESPOND
+        if isinstance(end, Respond):
+            answer = answer_to_envelope(forwarded, end.body)
+        else:  # the broker closes its connection to the client, not that to the controller
+            answer = RESPONSE.new(error_code=ErrorCode.UNSUPPORTED_VERSION)
     except Refused as refused:
-        yield Respond(request, RESPONSE.new(error_code=refused.code))
-        return
-    # RESPOND
-    if isinstance(end, Respond):
-        try:
-            yield Respond(request, answer_to_envelope(forwarded, end.body))
-        except Malformed as error:
-            # Without an answer the broker would send the request again and again.
-            yield Report(f"the controller's answer to a forwarded request cannot be sent: {error}")
-            yield Respond(request, RESPONSE.new(error_code=ErrorCode.UNKNOWN_SERVER_ERROR))
-    else:  # the broker closes its connection to the client, not that to the controller
-        yield Respond(request, RESPONSE.new(error_code=ErrorCode.UNSUPPORTED_VERSION))
+        answer = RESPONSE.new(error_code=refused.code)
+    except StorageError:
+        raise
+    except Exception as error:
+        # After a closed connection the broker would forward the request again, to fail again
+        # (ControllerApis.handle, RequestHandlerHelper.handleError).
+        yield Failed(None, error)
+        answer = RESPONSE.new(error_code=ErrorCode.UNKNOWN_SERVER_ERROR)
+    yield Respond(request, answer)

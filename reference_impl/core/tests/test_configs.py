@@ -218,6 +218,16 @@ def test_every_value_that_a_broker_may_have_is_a_default_that_a_log_can_take() -
                 LogConfig.from_configs(given.topic_defaults)
 
 
+def test_a_list_that_no_answer_could_hold_is_refused() -> None:
+    world = World()
+    world.create_topic("t")
+    key = "leader.replication.throttled.replicas"
+    first, second = (",".join(f"{n}:1" for n in range(k, k + 2_500)) for k in (10_000, 20_000))
+    assert alter(world, TOPIC, "t", (key, first, SET)) is ErrorCode.NONE
+    assert alter(world, TOPIC, "t", (key, second, APPEND)) is ErrorCode.INVALID_CONFIG
+    assert shown(world, TOPIC, "t", key)[0] == first
+
+
 def test_validation_alone_changes_nothing() -> None:
     world = World()
     before = world.node.broker.quorum.end_offset

@@ -6,6 +6,7 @@ import pytest
 
 from reference_impl.core.groups.classic.states import CLASSIC_GROUP, Move, State, next_state
 from reference_impl.core.tests.group_client import (
+    JOIN,
     REBALANCE_MS,
     SESSION_MS,
     Client,
@@ -15,7 +16,7 @@ from reference_impl.core.tests.group_client import (
     state,
 )
 from reference_impl.core.tests.world import World
-from reference_impl.wire import ErrorCode
+from reference_impl.wire import ApiKey, ErrorCode
 
 
 @pytest.fixture
@@ -31,6 +32,24 @@ def test_every_move_of_the_table_is_allowed_and_every_other_raises() -> None:
             else:
                 with pytest.raises(ValueError, match=start.value):
                     next_state(start, move)
+
+
+@pytest.mark.parametrize("name", ["c" * 32_767, "é" * 16_383], ids=["ascii", "two bytes"])
+def test_the_id_of_a_member_with_the_longest_name_is_a_string(world: World, name: str) -> None:
+    for instance in (None, name):
+        body = JOIN.new(
+            group_id=f"g{instance is None}",
+            session_timeout_ms=SESSION_MS,
+            group_instance_id=instance,
+            protocol_type="consumer",
+            protocols=[JOIN.struct("JoinGroupRequestProtocol", name="range", metadata=b"")],
+        )
+        number = world.send(ApiKey.JOIN_GROUP, 7, body, client_id=name)
+        world.wait(0)
+        answer = world.answer_to(number)
+        assert answer is not None
+        ids = [answer.member_id, *(member.member_id for member in answer.members)]
+        assert {len(each.encode()) for each in ids} <= {32_766, 32_767}
 
 
 def test_a_single_member_leads_and_gets_its_own_assignment(world: World) -> None:

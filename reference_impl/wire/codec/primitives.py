@@ -201,6 +201,23 @@ def string(flexible: bool, nullable: bool) -> Codec:
     return Codec(read, write, length_size)
 
 
+def fitting(text: str, bytes_max: int = STRING_BYTES_MAX) -> str:
+    """Return the text, or its longest beginning that has at most bytes_max bytes."""
+    raw = text.encode()
+    return text if len(raw) <= bytes_max else raw[:bytes_max].decode(errors="ignore")
+
+
+def error_message(flexible: bool, nullable: bool) -> Codec:
+    """Return the codec of an error message: a string that is cut if it is too long to be written.
+    It may repeat a long name of the request, and the error must reach the client all the same."""
+    text = string(flexible, nullable)
+
+    def write(out: list[Any], value: str | None) -> None:
+        text.write(out, None if value is None else fitting(value))
+
+    return text._replace(write=write)
+
+
 def blob(kind: str, flexible: bool, nullable: bool) -> Codec:
     """Return the codec of bytes or records: a length, then that many bytes. A value of `records`
     stays a view into the frame: the broker patches batches in place and copies nothing. A value of

@@ -18,6 +18,7 @@ from reference_impl.wire.codec.primitives import (
     Writer,
     array,
     blob,
+    error_message,
     nullable_struct,
     number_array,
     read_uvarint,
@@ -154,7 +155,8 @@ def compile_field(
     elif field.type in FIXED:
         codec = FIXED[field.type]
     elif field.type == "string":
-        codec = string(flexible, one_may_be_null)
+        of = error_message if field.name.endswith("error_message") else string
+        codec = of(flexible, one_may_be_null)
     else:
         codec = blob(field.type, flexible, one_may_be_null)
     if not field.is_array:

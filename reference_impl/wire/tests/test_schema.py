@@ -203,6 +203,25 @@ def test_values_which_a_field_cannot_hold_are_refused_with_their_path() -> None:
         PRODUCE.encode(message, 9)
 
 
+def test_an_error_message_that_is_too_long_is_cut_between_characters() -> None:
+    """A message may repeat a name of the request, and must not break the answer."""
+    of = definition("CreateTopicsResponse")
+    for version in (2, 7):
+        topic = of.struct("CreatableTopicResult", error_message="é" * 40_000)
+        answer = of.decode(of.encode(of.new(topics=[topic]), version), version)
+        assert answer.topics[0].error_message == "é" * 16_383
+
+
+def test_every_error_message_of_the_protocol_is_cut() -> None:
+    """Each string of a response whose name speaks of a message is one."""
+    for name in names():
+        of = definition(name)
+        fields = [field for struct in (of.root, *of._structs.values()) for field in struct.fields]
+        texts = [field.name for field in fields if field.type == "string"]
+        if name.endswith("Response"):
+            assert all(n.endswith("error_message") for n in texts if "message" in n), name
+
+
 def test_a_number_out_of_range_is_found_among_its_neighbours() -> None:
     of = definition("ProduceResponse")
     partition = of.struct("PartitionProduceResponse", base_offset=5, log_append_time_ms=1 << 63)

@@ -21,7 +21,7 @@ from reference_impl.core.groups.consumer.migration import classic_members
 from reference_impl.core.groups.consumer.model.group import ConsumerGroup
 from reference_impl.core.groups.coordinator import GroupCoordinator
 from reference_impl.core.refused import Refused
-from reference_impl.wire import ErrorCode
+from reference_impl.wire import STRING_BYTES_MAX, ErrorCode, fitting
 
 SKIP_ASSIGNMENT_SINCE = 9
 NO_MEMBER_ID = ""
@@ -74,12 +74,19 @@ def _check_size(coordinator: GroupCoordinator, group: ClassicGroup, member_id: s
         raise Refused(ErrorCode.GROUP_MAX_SIZE_REACHED)
 
 
+def new_member_id(name: str, coordinator: GroupCoordinator) -> str:
+    """Return the name of a member and a UUID, as Kafka joins them. Cut a name of almost 32,767
+    bytes, so that the id is a string of the protocol."""
+    unique = f"-{coordinator.random_uuid()}"
+    return fitting(name, STRING_BYTES_MAX - len(unique)) + unique
+
+
 def _join_new(
     coordinator: GroupCoordinator, group: ClassicGroup, request: Request
 ) -> Iterator[Effect]:
     """Handle a JoinGroup without a member id."""
     body = request.body
-    member_id = f"{body.group_instance_id or request.client_id or ''}-{coordinator.random_uuid()}"
+    member_id = new_member_id(body.group_instance_id or request.client_id or "", coordinator)
     if body.group_instance_id is not None:
         if body.group_instance_id in group.static_members:
             yield from _replace_static(coordinator, group, request, member_id)
