@@ -16,6 +16,7 @@ from reference_impl.core.configs.idle import WITHOUT_EFFECT
 from reference_impl.core.configs.keys import (
     INT_MAX,
     LONG_MAX,
+    SECRETS,
     BadConfig,
     ConfigKey,
     ConfigType,
@@ -30,6 +31,7 @@ from reference_impl.core.security.listeners import (
     Listener,
     listeners_of,
 )
+from reference_impl.wire import STRING_BYTES_MAX
 
 _B, _S, _I, _L = ConfigType.BOOLEAN, ConfigType.STRING, ConfigType.INT, ConfigType.LONG
 _SHORT, _LIST = ConfigType.SHORT, ConfigType.LIST
@@ -215,6 +217,7 @@ class BrokerConfig:
             raise BadConfig(
                 f"{', '.join(idle)}: known to Apache Kafka, without effect here; remove"
             )
+        check_lengths(given)
         check_all(BROKER_CONFIGS, for_all, "broker")
         config = cls(dict(given))
         config.membership()
@@ -312,3 +315,20 @@ class BrokerConfig:
     def _in_full(self) -> dict[str, str]:
         """Return the value of every key: the given one, or its default."""
         return {name: self.text(name) for name in BROKER_CONFIGS}
+
+
+def check_lengths(given: Mapping[str, str]) -> None:
+    """Raise BadConfig for a name or value that is no string of the protocol. DescribeConfigs names
+    it, and brokers register with their rack and listeners. Secrets, such as certificates, are not
+    sent, and may be longer."""
+    for name, text in given.items():
+        secret = name.startswith(PREFIX) or (
+            name in KNOWN_CONFIGS and KNOWN_CONFIGS[name].type in SECRETS
+        )
+        for what, sent in (("name", name), ("value", "" if secret else text)):
+            size = len(sent.encode())
+            if size > STRING_BYTES_MAX:
+                raise BadConfig(
+                    f"{name[:100]}: its {what} has {size} bytes; shorten it to at most"
+                    f" {STRING_BYTES_MAX}"
+                )

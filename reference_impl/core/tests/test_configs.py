@@ -218,6 +218,30 @@ def test_every_value_that_a_broker_may_have_is_a_default_that_a_log_can_take() -
                 LogConfig.from_configs(given.topic_defaults)
 
 
+@pytest.mark.parametrize(
+    "given",
+    [
+        {"broker.rack": "r" * 32_768},
+        {"broker.rack": "é" * 16_384},
+        {"super.users": "User:" + "a" * 40_000},
+        {"advertised.listeners": f"PLAINTEXT://{'a' * 40_000}:1"},
+        {f"listener.name.{'a' * 40_000}.ssl.key.password": "secret"},
+    ],
+    ids=lambda given: next(iter(given))[:30],
+)
+def test_a_setting_that_no_request_could_hold_is_refused_at_the_start(
+    given: dict[str, str],
+) -> None:
+    with pytest.raises(BadConfig, match="32767") as refused:
+        BrokerConfig.of(given)
+    assert len(str(refused.value)) < 200
+
+
+def test_a_rack_may_fill_a_string_and_a_secret_may_be_longer() -> None:
+    assert World({"broker.rack": "r" * 32_767}).node.broker.image.brokers
+    BrokerConfig.of({"ssl.key.password": "s" * 40_000})
+
+
 def test_a_list_that_no_answer_could_hold_is_refused() -> None:
     world = World()
     world.create_topic("t")
