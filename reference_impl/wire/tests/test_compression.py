@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import gzip
+import random
 import struct
+import time
 
 import cramjam
 import lz4.frame
@@ -145,3 +147,16 @@ def test_the_highest_levels_of_zstd_keep_tables_of_a_million_entries_at_most() -
     window_log = 10 + (compressed[5] >> 3)
     assert window_log <= 20
     assert decompress(Compression.ZSTD, compressed) == b"mouse " * 100_000
+
+
+def test_the_highest_level_of_zstd_takes_long_repetitions_without_a_further_search() -> None:
+    """Data with repetitions of 800 bytes took fourteen times as long at level 22."""
+    draw = random.Random(1)
+    data = b"".join(draw.randbytes(1000) + b"hello world " * 70 for _ in range(300))
+
+    def seconds(level: int) -> float:
+        began = time.process_time()
+        assert decompress(Compression.ZSTD, compress(Compression.ZSTD, data, level)) == data
+        return time.process_time() - began
+
+    assert min(seconds(22) for _ in range(3)) < 4 * min(seconds(19) for _ in range(3))
