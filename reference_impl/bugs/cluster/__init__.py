@@ -15,6 +15,7 @@ from reference_impl.bugs.cluster.cut_at_high_watermark import CutAtHighWatermark
 from reference_impl.bugs.cluster.join_early import JoinEarly
 from reference_impl.bugs.cluster.keep_leader_epochs import KeepLeaderEpochs
 from reference_impl.bugs.cluster.lead_by_minority import LeadByMinority
+from reference_impl.bugs.cluster.list_stale_ends import ListStaleEnds
 from reference_impl.core.rules import Rules
 
 __all__ = ["BROKER_BUGS", "CLUSTER_BUGS"]
@@ -47,6 +48,7 @@ CLUSTER_BUGS: dict[str, Bug] = {
     "cut-at-high-watermark": _bug(
         CutAtHighWatermark, ("lost_writes", "invariant committed-stays"), "kill-all", "appends"
     ),
+    "list-stale-ends": _bug(ListStaleEnds, ("register (porcupine)",), "kill-all", "register"),
 }
 BROKER_BUGS: dict[str, Bug] = {**BUGS, **CLUSTER_BUGS}
 """All bugs that the simulator can plant in brokers."""

@@ -1,5 +1,6 @@
-"""ListOffsets (API key 2). Spec: KIP-79 (by timestamp), KIP-98 (isolation), KIP-320 (leader
-epochs), KIP-734 (-3), KIP-405, KIP-1005 and KIP-1023 (tiered storage, of which there is none)."""
+"""ListOffsets (API key 2). Spec: KIP-79 (by timestamp), KIP-98 (isolation), KIP-207 (the end of a
+new leader), KIP-320 (leader epochs), KIP-734 (-3), KIP-405, KIP-1005 and KIP-1023 (tiered storage,
+of which there is none)."""
 
 from __future__ import annotations
 
@@ -22,6 +23,10 @@ EARLIEST_LOCAL, LATEST_TIERED, EARLIEST_PENDING_UPLOAD = -4, -5, -6
 SINCE = {MAX_TIMESTAMP: 7, EARLIEST_LOCAL: 8, LATEST_TIERED: 9, EARLIEST_PENDING_UPLOAD: 11}
 """Symbolic timestamp -> the first version of the request that knows it
 (KafkaApis.isListOffsetsTimestampUnsupported)."""
+
+OFFSET_NOT_AVAILABLE_SINCE = 5
+"""The first version with this error. Older clients get LEADER_NOT_AVAILABLE, which they know how to
+retry (KafkaApis.handleListOffsetRequest)."""
 
 Found = tuple[int, int, int]
 """A lookup's result: (timestamp, offset, leader epoch), with -1 for a value that does not exist."""
@@ -58,7 +63,7 @@ def handle_list_offsets(broker: Broker, request: Request) -> Iterator[Effect]:
                 found = yield from find_one(broker, request, name, wanted)
                 row.timestamp, row.offset, row.leader_epoch = found
             except Refused as refused:
-                row.error_code = refused.code
+                row.error_code = code_for(request.api_version, refused.code)
     # RESPOND
     yield Respond(request, body)
 
@@ -95,15 +100,25 @@ def find_one(
             try:
                 next(search)
             except StopIteration as end:
-                return below(end.value, rules.readable_end(partition, isolation))
+                found = below(end.value, rules.readable_end(partition, isolation))
+                if found is NOTHING and reader == CONSUMER:
+                    rules.check_end_is_known(partition.high_watermark, partition.epoch_start_offset)
+                return found
             yield GiveWay(request)
             if find(broker.image, topic, None, index) is not partition:  # it may be gone meanwhile
                 raise Refused(ErrorCode.NOT_LEADER_OR_FOLLOWER)
 
 
 def latest(rules: Rules, partition: Partition, isolation: int) -> Found:
-    """Return the end of the log for consumers of this isolation level."""
+    """Return the end of the log for consumers of this isolation level. Raise Refused."""
+    rules.check_end_is_known(partition.high_watermark, partition.epoch_start_offset)
     return -1, rules.latest_offset(partition, isolation), partition.leader_epoch
+
+
+def code_for(version: int, code: ErrorCode) -> ErrorCode:
+    """Return the error code for a client that sends this version."""
+    is_unknown = code is ErrorCode.OFFSET_NOT_AVAILABLE and version < OFFSET_NOT_AVAILABLE_SINCE
+    return ErrorCode.LEADER_NOT_AVAILABLE if is_unknown else code
 
 
 def earliest(rules: Rules, partition: Partition, isolation: int) -> Found:

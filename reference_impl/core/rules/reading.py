@@ -10,7 +10,8 @@ from reference_impl.core.log.segments.time_search import Search
 from reference_impl.core.log.segments.transaction_index import AbortedTransaction
 from reference_impl.core.partitions.fetch_sessions import Wanted
 from reference_impl.core.partitions.partition import Partition
-from reference_impl.wire import Struct
+from reference_impl.core.refused import Refused
+from reference_impl.wire import ErrorCode, Struct
 
 READ_COMMITTED = 1
 
@@ -51,6 +52,13 @@ class Reading:
         If it were larger, a reader that begins there would miss records of a transaction that is
         decided later (KIP-98)."""
         return self.readable_end(partition, isolation_level)
+
+    def check_end_is_known(self, high_watermark: int, epoch_start: int) -> None:
+        """Raise Refused while a new leader may not know all that is committed: its high watermark
+        lags behind the records of the epochs before, and a reader who begins there would go back
+        behind what others have read (KIP-207; Partition.fetchOffsetForTimestamp)."""
+        if high_watermark < epoch_start:
+            raise Refused(ErrorCode.OFFSET_NOT_AVAILABLE)
 
     def offset_at_time(self, partition: Partition, timestamp: int) -> Search:
         """Return, in steps, the first record whose timestamp is at or after the requested one, or

@@ -85,13 +85,14 @@ def write_offsets(storage: Storage, path: str, offsets: Mapping[TopicPartition, 
 
 def read_topic_id(storage: Storage, directory: str) -> uuid.UUID | None:
     """Return the topic id in `partition.metadata`, or None if the file is absent or incomplete: it
-    is written without a sync, so a loss of power may empty it, and the controller's metadata knows
-    the id anyway."""
+    is written without a sync, so a loss of power may empty it or leave zeros, and the controller's
+    metadata knows the id anyway."""
     path = f"{directory}/{PARTITION_METADATA_FILE}"
     if not storage.exists(path):
         return None
     data = storage.read_file(path)
-    if len(data) < _PARTITION_METADATA_BYTES and data.count(b"\n") < 2:
+    is_cut = len(data) < _PARTITION_METADATA_BYTES and data.count(b"\n") < 2
+    if is_cut or b"\0" in data:
         return None
     lines = data.decode(errors="replace").splitlines()
     found = dict(line.split(": ", 1) for line in lines if ": " in line)

@@ -84,6 +84,18 @@ def test_a_torn_partition_metadata_is_as_good_as_none(storage: MemoryStorage, le
     assert read_topic_id(storage, "data/orders-0") is None
 
 
+@pytest.mark.parametrize("start", [0, 10, 42])
+def test_a_partition_metadata_of_zeros_is_as_good_as_none(
+    storage: MemoryStorage, start: int
+) -> None:
+    """The simulator found a node that did not start again (torn-writes, seed 902)."""
+    write_topic_id(storage, "data/orders-0", uuid.uuid4())
+    path = "data/orders-0/partition.metadata"
+    data = storage.read_file(path)
+    storage.write_atomically(path, data[:start] + bytes(len(data) - start))
+    assert read_topic_id(storage, "data/orders-0") is None
+
+
 @pytest.mark.parametrize(
     "content", [b"version: 1\nx\n", b"version: 0\ntopic_id: short\n", b"\xff\n\n"]
 )
