@@ -10,7 +10,7 @@ from collections.abc import Generator, Iterator
 from typing import Any
 
 from reference_impl.core.broker import Broker
-from reference_impl.core.controller.features import SUPPORTED
+from reference_impl.core.controller.features import REGISTERED
 from reference_impl.core.controller.leaders.broker_changes import SESSION_TIMEOUT, fence_silent
 from reference_impl.core.controller.leaders.elections import prefer_first_replicas
 from reference_impl.core.effects import Effect, Report, Stop
@@ -113,7 +113,7 @@ def registration_of(broker: Broker) -> Struct:
             REGISTRATION.struct(
                 "Feature", name=name, min_supported_version=least, max_supported_version=most
             )
-            for name, (least, most) in SUPPORTED.items()
+            for name, (least, most) in REGISTERED.items()
         ],
         rack=broker.config.text("broker.rack") or None,
         log_dirs=[broker.data_directory.directory_id],

@@ -310,7 +310,7 @@ def test_the_next_command_puts_right_what_a_killed_one_had_done_to_it(
         harness.communicate(timeout=WAIT_S)
         leftovers.remove()
         wait_until(lambda: probe.answers(address, 1.0), "it answers again")
-        assert f"paused or ended: the node(s) at {joined(address)}" in capsys.readouterr().err
+        assert f"paused or ended: {joined(address)}" in capsys.readouterr().err
         leftovers.remove()
         assert joined(address) not in capsys.readouterr().err
 

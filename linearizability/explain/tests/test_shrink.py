@@ -39,7 +39,7 @@ from linearizability.self_test.model.histories import rows_with_truth
 from linearizability.self_test.truth import stripped
 from linearizability.verdict import Anomaly
 
-HANDFUL = 12
+HANDFUL = 15
 FOREVER = float("inf")
 
 

@@ -26,6 +26,10 @@ SUPPORTED: dict[str, tuple[int, int]] = {
 """The lowest and the highest level of each. What is not here, such as share.version, a client must
 not use, whatever its level."""
 
+REGISTERED = {**SUPPORTED, "share.version": (0, 1), "streams.version": (0, 1)}
+"""The levels at which a node may belong to a cluster. Apache Kafka's clusters begin with those of
+share groups (KIP-932) and streams groups (KIP-1071), which this version does not serve."""
+
 
 class UnsupportedLevel(StorageError):
     """The cluster works at a level that this version does not know; nothing was changed."""

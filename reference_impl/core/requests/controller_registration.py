@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from uuid import UUID
 
 from reference_impl.core.broker import Broker
-from reference_impl.core.controller.features import SUPPORTED
+from reference_impl.core.controller.features import REGISTERED
 from reference_impl.core.effects import Effect, Report
 from reference_impl.core.refused import Refused
 from reference_impl.core.requests.asking_controller import ask_controller
@@ -67,6 +67,6 @@ def registration_of(broker: Broker, incarnation_id: UUID) -> Struct:
             REQUEST.struct(
                 "Feature", name=name, min_supported_version=least, max_supported_version=most
             )
-            for name, (least, most) in SUPPORTED.items()
+            for name, (least, most) in REGISTERED.items()
         ],
     )
