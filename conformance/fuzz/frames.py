@@ -43,7 +43,7 @@ UNMAKING = ("AddRaftVoter", "RemoveRaftVoter", "UnregisterBroker", "UpdateFeatur
 """The APIs that random fields are not for: one that names the broker itself ends it lawfully."""
 SENT_AGAIN = 2
 IMPATIENT_S = 1.0
-"""How long to wait for an answer of an API that has left a frame without one."""
+"""The time to wait for an answer of an API that has left a frame without one."""
 OUTLASTING = frozenset(
     {"AddRaftVoter", "AlterClientQuotas", "AlterConfigs", "AlterPartitionReassignments"}
     | {"AlterUserScramCredentials", "CreateAcls", "CreatePartitions", "CreateTopics", "DeleteAcls"}

@@ -21,7 +21,7 @@ from reference_impl.wire import Malformed
 
 STEPS_MAX = 25
 WRONG = (Deviation, Malformed, ConnectionClosed, OSError)
-"""What a step raises where the target differs from the model, or answers nothing."""
+"""The errors of a step whose target differs from the model, or does not answer."""
 TWO, FEW, BACK = st.sampled_from((0, 0, 1)), st.integers(1, 3), st.integers(0, 4)
 SHORTENING_S = 30.0
 

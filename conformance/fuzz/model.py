@@ -18,7 +18,7 @@ from conformance.wire import Connection, Wire, batch, eventually, part
 from reference_impl.wire import ErrorCode, RecordBatch, Struct
 
 KEPT_BATCHES = 5
-"""How many batches of a producer a partition can recognise (KIP-98, ProducerStateEntry)."""
+"""The number of a producer's batches that a partition recognises (KIP-98, ProducerStateEntry)."""
 FENCED = frozenset({ErrorCode.PRODUCER_FENCED, ErrorCode.INVALID_PRODUCER_EPOCH})
 
 

@@ -24,7 +24,7 @@ from reference_impl.wire import Malformed, decode_response
 OF_MUTANTS = 0.6
 """The share of the time after which the mutants give way to other frames, sent or not."""
 SEQUENCES = 10
-"""How many sequences of operations are played before random frames get a turn."""
+"""The number of sequences of operations that are played before random frames get a turn."""
 RANDOM_S = 5.0
 
 

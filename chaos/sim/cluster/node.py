@@ -58,7 +58,7 @@ TRAP_S = 0.05
 ENDS_IN_START, START_CHANGES_MAX = 0.1, 40
 """The share of starts that end like the process before, and by which change of the disk."""
 LEAVE_S = 20.0
-"""How long a node that is asked to stop waits at most until others lead what it leads."""
+"""The longest time that a node which is asked to stop waits for others to lead its partitions."""
 DIRECTORY = "data"
 Aftermath = Callable[[Medium], object]
 """A function that is called with the medium when the process on it has ended."""
