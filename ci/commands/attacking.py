@@ -119,6 +119,35 @@ def chaos_run(
     raise typer.Exit(outcome.exit_status)
 
 
+@chaos_app.command("matrix")
+def chaos_matrix(
+    target: Annotated[str, typer.Option(help="The target of every run.")] = "reference",
+    nodes: Annotated[int, typer.Option(help="Number of nodes.")] = 3,
+    workload: Annotated[
+        list[str] | None, typer.Option(help="A workload; repeatable (default: four of them).")
+    ] = None,
+    nemesis: Annotated[
+        list[str] | None, typer.Option(help="A nemesis; repeatable (default: seven of them).")
+    ] = None,
+    seconds: Annotated[float, typer.Option(help="Length of each attack in seconds.")] = 60,
+    seed: Annotated[int, typer.Option(help="The first seed.")] = 1,
+    seeds: Annotated[int, typer.Option(min=1, help="Number of seeds of each combination.")] = 1,
+    runs: RunsOption = Path("runs"),
+    engine: EngineOption = "local",
+) -> None:
+    """Run each workload under each nemesis with each seed, and print a table of the results."""
+    from ci.nightly.matrix import NEMESES, WORKLOADS, run_matrix, scenarios_of
+
+    check_above_zero(nodes=nodes, seconds=seconds)
+    check_judges(engine)
+    check_directory("--runs", runs)
+    workloads, nemeses = workload or WORKLOADS, nemesis or NEMESES
+    first = Scenario(target, workloads[0], nemeses[0], nodes, seconds, seed)
+    text, status = run_matrix(scenarios_of(first, workloads, nemeses, seeds), runs, engine)
+    print(f"\n{text}")
+    raise typer.Exit(status)
+
+
 @chaos_app.command("list")
 def chaos_list(
     cluster: ClusterOption = None,

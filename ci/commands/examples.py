@@ -54,6 +54,10 @@ EXAMPLES: Mapping[str, tuple[str, ...]] = {
         "--nemesis kill-leader --seconds 40",
         "touchstone chaos run --cluster touchstone.toml --workload appends --seconds 30",
     ),
+    "chaos matrix": (
+        "touchstone chaos matrix --target reference --nodes 3 --seeds 5 --seconds 60",
+        "touchstone chaos matrix --target apache:4.3.1 --workload appends --nemesis kill-leader",
+    ),
     "chaos list": (
         "touchstone chaos list --cluster touchstone.toml",
         "touchstone chaos list --json",

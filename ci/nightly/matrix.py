@@ -1,0 +1,148 @@
+"""Run every combination of some workloads and nemeses with several seeds, and print one row for
+each run.
+
+A row tells whether the run made progress (records acknowledged, transactions decided, the longest
+gap) and whether the replicas agreed after the heal, beside the verdict.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from itertools import product
+from pathlib import Path
+
+import polars as pl
+
+from chaos.record.run_directory import Scenario
+from chaos.scenarios.fitting import why_not
+from chaos.values.protocols import TargetError
+from ci.attack import Judged, attack_as_planned
+from linearizability import history
+from linearizability.history import F, Type
+from linearizability.verdict import EXIT_STATUS, Validity
+
+WORKLOADS = ("appends", "transactions", "transform", "groups-consumer-positions")
+NEMESES = (
+    "kill-leader",
+    "kill-controller",
+    "pause",
+    "partition-leader",
+    "partition-link",
+    "isolate-controller",
+    "partition-ring",
+)
+"""The default combinations: they make leaders, controllers and coordinators move."""
+AGREEMENT = "replica_agreement"
+NOT_RUN = "not run"
+TITLES = (
+    "workload",
+    "nemesis",
+    "seed",
+    "verdict",
+    "acknowledged",
+    "decided transactions",
+    "longest gap (s)",
+    "records equal on replicas",
+    "run, or reason",
+)
+ENDED = pl.col("f").is_in([F.COMMIT.value, F.ABORT.value]) & (pl.col("type") == Type.OK.value)
+
+
+@dataclass(frozen=True)
+class Row:
+    """The result of one run. decided: transactions whose commit or abort was acknowledged.
+    replicas: the number of records that were found equal on all replicas, or that they differ."""
+
+    scenario: Scenario
+    verdict: Validity
+    acknowledged: int = 0
+    decided: int = 0
+    longest_gap_s: float = 0.0
+    replicas: str = "0"
+    reason: str = ""
+
+    def cells(self) -> tuple[str, ...]:
+        one = self.scenario
+        return (
+            one.workload,
+            one.nemesis,
+            str(one.seed),
+            self.verdict.value if self.verdict is not Validity.NOT_APPLICABLE else NOT_RUN,
+            f"{self.acknowledged:,}",
+            f"{self.decided:,}",
+            f"{self.longest_gap_s:.1f}",
+            self.replicas,
+            self.reason,
+        )
+
+
+def scenarios_of(
+    first: Scenario, workloads: Sequence[str], nemeses: Sequence[str], seeds: int
+) -> Iterator[Scenario]:
+    """Yield every combination with the first scenario's seed, then with the following seeds."""
+    for seed, nemesis, workload in product(range(seeds), nemeses, workloads):
+        yield replace(first, workload=workload, nemesis=nemesis, seed=first.seed + seed)
+
+
+def run_matrix(scenarios: Iterable[Scenario], runs: Path, engine: str) -> tuple[str, int]:
+    """Run the scenarios one after another. Return the table as Markdown, and the exit status: that
+    of the worst run, or 3 if nothing was run."""
+    rows = []
+    for scenario in scenarios:
+        print(f"\n== {scenario.command()}", flush=True)
+        rows.append(_row(scenario, runs, engine))
+        print(line(rows[-1].cells()), flush=True)
+    return markdown(rows), exit_status(rows)
+
+
+def _row(scenario: Scenario, runs: Path, engine: str) -> Row:
+    """Run one scenario, or return why it cannot run here."""
+    if reason := why_not(scenario):
+        return Row(scenario, Validity.NOT_APPLICABLE, reason=reason)
+    try:
+        return row_of(scenario, attack_as_planned(scenario, runs, engine))
+    except TargetError as error:
+        return Row(scenario, Validity.UNKNOWN, reason=str(error))
+
+
+def row_of(scenario: Scenario, judged: Judged) -> Row:
+    """Return the row of a run that was judged."""
+    verdict = judged.verdict
+    agreement = verdict.checkers.get(AGREEMENT)
+    differ = agreement is not None and agreement.validity is Validity.INVALID
+    found = history.scan(judged.path).filter(ENDED).select(pl.col("op_id").n_unique()).collect()
+    return Row(
+        scenario,
+        verdict.validity,
+        int(judged.run.get("counts", {}).get("records_acknowledged", 0)),
+        int(found.item()),
+        float((verdict.availability or {}).get("longest_gap_s", 0.0)),
+        "they differ" if differ else f"{agreement.checked if agreement else 0:,}",
+        f"{judged.path.name}{f': {verdict.reason}' if verdict.reason else ''}",
+    )
+
+
+def exit_status(rows: Sequence[Row]) -> int:
+    """Return 1 if a run is INVALID; else 3 if one is UNKNOWN or none was run; else 0."""
+    run = [row.verdict for row in rows if row.verdict is not Validity.NOT_APPLICABLE]
+    for worst in (Validity.INVALID, Validity.UNKNOWN):
+        if worst in run:
+            return EXIT_STATUS[worst]
+    return EXIT_STATUS[Validity.VALID if run else Validity.UNKNOWN]
+
+
+def markdown(rows: Sequence[Row]) -> str:
+    """Return the rows as a Markdown table, and a line that counts the verdicts."""
+    counted = ", ".join(
+        f"{sum(row.verdict is validity for row in rows)} "
+        + (NOT_RUN if validity is Validity.NOT_APPLICABLE else validity.value)
+        for validity in Validity
+    )
+    rule = f"|{'---|' * len(TITLES)}"
+    return "\n".join([line(TITLES), rule, *(line(row.cells()) for row in rows), "", counted])
+
+
+def line(cells: Sequence[str]) -> str:
+    """Return the cells as one row of a Markdown table."""
+    return f"| {' | '.join(cell.replace('|', '/') for cell in cells)} |"

@@ -1,0 +1,59 @@
+"""The matrix: its combinations, and what a row and the exit status tell of the runs."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from chaos.record.run_directory import Scenario
+from chaos.values.protocols import TargetError
+from ci.attack import Judged, judge
+from ci.nightly import matrix
+from ci.nightly.matrix import run_matrix, scenarios_of
+from ci.report.tests.runs import History, write_run
+
+FIRST = Scenario("reference", "appends", "kill-leader", 3, 40.0, 7)
+
+
+def test_every_combination_runs_with_every_seed() -> None:
+    chosen = list(scenarios_of(FIRST, ("appends", "transform"), ("pause", "kill-leader"), 2))
+    assert len(chosen) == len({one.command() for one in chosen}) == 8
+    assert {one.seed for one in chosen} == {7, 8}
+    assert {(one.nodes, one.seconds) for one in chosen} == {(3, 40.0)}
+
+
+def test_a_row_tells_progress_and_the_status_that_of_the_worst_run(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def attack(scenario: Scenario, runs: Path, _engine: str) -> Judged:
+        if scenario.workload == "transform":
+            raise TargetError("node 2 did not start")
+        told = History()
+        told.send(1.0, 0, 5, 0)
+        told.add(2.0, f="commit", process=0, transactional_id="t", txn=1)
+        told.add(4.5, f="abort", process=0, transactional_id="t", txn=2, type="fail")
+        told.read_all(9.0, {0: 5} if scenario.seed == 7 else {})
+        counts = {"records_acknowledged": 1}
+        run = write_run(runs / str(scenario.seed), told.rows, judge=False, counts=counts)
+        return judge(run, engine="local")
+
+    monkeypatch.setattr(matrix, "attack_as_planned", attack)
+    text, status = run_matrix([FIRST], tmp_path, "local")
+    assert "| appends | kill-leader | 7 | valid | 1 | 1 | 2.5 |" in text
+    assert status == 0
+    missing = replace(FIRST, workload="transform")
+    text, status = run_matrix([missing], tmp_path, "local")
+    assert "| unknown | 0 | 0 | 0.0 | 0 | node 2 did not start |" in text
+    assert status == 3
+    lost = replace(FIRST, seed=8)
+    text, status = run_matrix([missing, lost], tmp_path, "local")
+    assert text.endswith("0 valid, 1 invalid, 1 unknown, 0 not run")
+    assert status == 1
+
+
+def test_a_scenario_that_fits_no_target_is_not_run(tmp_path: Path) -> None:
+    text, status = run_matrix([replace(FIRST, nemesis="no-such")], tmp_path, "local")
+    assert "| not run |" in text
+    assert status == 3
