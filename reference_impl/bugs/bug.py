@@ -122,6 +122,7 @@ WITHOUT_BUG = {
     "may_lead": _ELECTIONS,
     "unclean_candidates": _ELECTIONS,
     "eligible_replicas": _ELECTIONS,
+    "forgets_eligible_replicas": _ELECTIONS.replace("test_elections", "test_configured_elections"),
     "left_uncleanly": _ELECTIONS,
     "check_broker_epoch": _ELECTIONS,
     "check_leadership": _ELECTIONS,

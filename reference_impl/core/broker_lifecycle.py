@@ -12,7 +12,10 @@ from typing import Any
 from reference_impl.core.broker import Broker
 from reference_impl.core.controller.features import REGISTERED
 from reference_impl.core.controller.leaders.broker_changes import SESSION_TIMEOUT, fence_silent
-from reference_impl.core.controller.leaders.elections import prefer_first_replicas
+from reference_impl.core.controller.leaders.elections import (
+    elect_unclean_leaders,
+    prefer_first_replicas,
+)
 from reference_impl.core.effects import Effect, Report, Stop
 from reference_impl.core.refused import Refused
 from reference_impl.core.replication.isr import watch_followers
@@ -38,6 +41,7 @@ def begin(broker: Broker) -> None:
     broker.outbox.post("sessions", watch_sessions(broker))
     broker.outbox.post("followers", watch_followers(broker))
     broker.outbox.post("preferred leaders", balance_leaders(broker))
+    broker.outbox.post("unclean leaders", watch_leaderless(broker))
 
 
 def live(broker: Broker) -> Iterator[Effect]:
@@ -178,3 +182,16 @@ def balance_leaders(broker: Broker) -> Iterator[Effect]:
                 continue
             if count:
                 yield Report(f"{count} partitions are led by their first replicas again")
+
+
+def watch_leaderless(broker: Broker) -> Iterator[Effect]:
+    """Elect unclean leaders from time to time where topics allow it, while the controller of this
+    node is the active one (QuorumController, electUnclean)."""
+    while True:
+        yield Later(broker.config.number("unclean.leader.election.interval.ms"))
+        if broker.quorum.active_epoch is not None:
+            try:
+                for name in elect_unclean_leaders(broker.controller):
+                    yield Report(f"{name} has a leader that may lack committed records")
+            except StorageError as error:
+                yield Report(f"no unclean leaders are elected yet: {error}")

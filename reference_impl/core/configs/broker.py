@@ -143,6 +143,7 @@ _OBEYED = (
     ConfigKey("transaction.state.log.replication.factor", _SHORT, "3", 1),
     ConfigKey("transaction.state.log.segment.bytes", _I, "104857600", 1),
     ConfigKey("transactional.id.expiration.ms", _I, "604800000", 1),
+    ConfigKey("unclean.leader.election.interval.ms", _L, "300000", 1),
 )
 
 _WITHOUT_DEFAULT = (

@@ -247,6 +247,8 @@ _BROKERS = {
     "transaction.state.log.replication.factor": "The replicas of __transaction_state.",
     "transaction.state.log.segment.bytes": "The segment size of __transaction_state.",
     "transactional.id.expiration.ms": "The idle time after which a transactional id is forgotten.",
+    "unclean.leader.election.interval.ms": "The interval at which partitions without a leader get"
+    " an unclean one, if their topics allow it.",
 }
 
 DOCUMENTATION = {

@@ -104,6 +104,7 @@ INTERNAL = frozenset(
         "log.initial.task.delay.ms",
         "producer.id.expiration.check.interval.ms",
         "super.users",
+        "unclean.leader.election.interval.ms",
     }
 )
 """Keys that Kafka describes only where they are set: for its tests, or the authorizer's."""

@@ -28,7 +28,7 @@ from reference_impl.core.controller.image.topic_names import problem_with
 from reference_impl.core.controller.records import config_record
 from reference_impl.core.refused import Refused
 from reference_impl.core.requests.role import Role
-from reference_impl.wire import STRING_BYTES_MAX, ErrorCode
+from reference_impl.wire import STRING_BYTES_MAX, ErrorCode, Struct, definition
 
 ID_DIGITS_MAX = 10
 """The digits of a 32-bit number."""
@@ -68,17 +68,27 @@ def change_to(
         raise Refused(resource.code_of_bad_value, str(error)) from None
     # DEDUPLICATE: what has that value already needs no record.
     before = resource.overrides
-    eligible_replicas = controller.image.features.get(ELIGIBLE_REPLICAS, 0)
-    if resource.resource_type == BROKER_RESOURCE and eligible_replicas > 0:
+    has_elr = controller.image.features.get(ELIGIBLE_REPLICAS, 0) > 0
+    if has_elr and resource.resource_type == BROKER_RESOURCE:
         _keep_min_insync_replicas(resource.name, before, after)
     records = [
         config_record(resource.resource_type, resource.name, key, after.get(key))
         for key in sorted({*before, *after})
         if before.get(key) != after.get(key)
     ]
+    minimum = before.get(MIN_INSYNC_REPLICAS), after.get(MIN_INSYNC_REPLICAS)
+    if has_elr and controller.rules.forgets_eligible_replicas(*minimum):
+        records.append(cleared_elr(resource))
     # APPLY
     if records and not validate_only:
         controller.write(records)
+
+
+def cleared_elr(resource: Configured) -> Struct:
+    """Return the record that empties the ELRs of the topic, or of all topics if the resource is the
+    cluster."""
+    name = resource.name if resource.resource_type == TOPIC_RESOURCE else ""
+    return definition("ClearElrRecord").new(topic_name=name)
 
 
 def _check_lengths(overrides: Mapping[str, str]) -> None:

@@ -51,6 +51,12 @@ class Electing:
             if replica not in isr and replica not in unclean_shutdown:
                 yield replica
 
+    def forgets_eligible_replicas(self, before: str | None, after: str | None) -> bool:
+        """Return whether a change of min.insync.replicas ends every ELR: its members have all that
+        was committed under the old minimum, and under a lower one the ISR may commit more
+        (KIP-966; ConfigurationControlManager.createClearElrRecordsAsNeeded)."""
+        return before != after
+
     def left_uncleanly(self, known: BrokerImage, previous_broker_epoch: int) -> bool:
         """Return whether the previous incarnation of a broker may have lost records, because it did
         not write its broker epoch to disk when it stopped (KIP-966;

@@ -166,7 +166,11 @@ class MetadataImage:
         topics = [self.topics[record.topic_name]] if record.topic_name else self.topics.values()
         for topic in topics:
             for index, state in topic.partitions.items():
-                topic.partitions[index] = replace(state, elr=(), last_known_elr=())
+                if state.elr or state.last_known_elr:
+                    epoch = state.partition_epoch + 1
+                    topic.partitions[index] = replace(
+                        state, elr=(), last_known_elr=(), partition_epoch=epoch
+                    )
 
     def _config(self, record: Struct) -> None:
         by_resource: dict[str, dict[str, str]]

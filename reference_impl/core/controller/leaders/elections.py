@@ -24,7 +24,7 @@ from reference_impl.core.refused import Refused
 from reference_impl.wire import ERRORS, ErrorCode, Struct
 
 NOBODY = -1
-BALANCED_AT_ONCE = 1_000
+ELECTED_AT_ONCE = 1_000
 """QuorumController.MAX_ELECTIONS_PER_IMBALANCE."""
 UNCLEAN_ELECTION, MIN_ISR = "unclean.leader.election.enable", "min.insync.replicas"
 
@@ -154,7 +154,7 @@ def prefer_first_replicas(controller: Controller) -> int:
     for topic in controller.image.topics.values():
         circumstances: Circumstances | None = None
         for index, state in topic.partitions.items():
-            if len(records) >= BALANCED_AT_ONCE:
+            if len(records) >= ELECTED_AT_ONCE:
                 break
             if controller.rules.needs_election(state, is_preferred=True):
                 circumstances = circumstances or circumstances_of(
@@ -164,6 +164,28 @@ def prefer_first_replicas(controller: Controller) -> int:
     if records:
         controller.write(records)
     return len(records)
+
+
+def elect_unclean_leaders(controller: Controller) -> list[str]:
+    """Give a leader to the partitions without one whose topics allow unclean elections, and return
+    their names. Such a topic may have been allowed it, or a replica may have come back, after the
+    last change of the partition (maybeElectUncleanLeaders)."""
+    records: list[Struct] = []
+    elected = []
+    for topic in controller.image.topics.values():
+        circumstances: Circumstances | None = None
+        for index, state in topic.partitions.items():
+            if state.leader != NO_LEADER or len(records) >= ELECTED_AT_ONCE:
+                continue
+            circumstances = circumstances or circumstances_of(controller, topic)
+            if circumstances.election is not Election.UNCLEAN:
+                break
+            change = list(changed(controller, topic.topic_id, index, state, state, circumstances))
+            records += change
+            elected += [f"{topic.name}-{index}"] if change else []
+    if records:
+        controller.write(records)
+    return elected
 
 
 def leads_any(controller: Controller, broker: int) -> bool:
