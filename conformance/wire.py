@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from conformance.brokers import Brokers
-from conformance.case import Deviation
+from conformance.case import Deviation, expect
 from conformance.connection import Connection, ConnectionClosed, api_key, part, request
 from reference_impl.wire import ErrorCode, Record, RecordBatch, Struct
 
@@ -105,13 +105,13 @@ class Wire(Brokers):
             num_partitions=-1 if placed else partitions,
             replication_factor=-1 if placed else 1,
         )
-        code = self._created(creatable)
-        if code in REFUSALS_OF_ONE_REPLICA and not placed:
+        result = self._created(creatable)
+        if result.error_code in REFUSALS_OF_ONE_REPLICA and not placed:
             # A cluster may demand more replicas than one: then it says itself how many.
             creatable.replication_factor = -1
-            code = self._created(creatable)
-        if code != ErrorCode.NONE:
-            raise Deviation(f"CreateTopics {name}", "NONE(0)", f"error {code}")
+            result = self._created(creatable)
+        reason = f" ({result.error_message})" if result.error_message else ""
+        expect(result.error_code, ErrorCode.NONE, f"CreateTopics {name}{reason}")
         return self.wait_for_topic(name, partitions)
 
     def _usual_configs(self) -> dict[str, str]:
@@ -124,10 +124,11 @@ class Wire(Brokers):
             if told.get(of_broker, usual) != usual
         }
 
-    def _created(self, topic: Struct) -> int:
-        """Send CreateTopics for one topic; return its error code."""
+    def _created(self, topic: Struct) -> Struct:
+        """Send CreateTopics for one topic; return its result."""
         answer = self.call("CreateTopics", topics=[topic], timeout_ms=20_000)
-        return int(answer.topics[0].error_code)
+        result: Struct = answer.topics[0]
+        return result
 
     def _placed_together(self, partitions: int) -> list[Struct]:
         """Return an assignment of all partitions to one broker, or [] if there is only one

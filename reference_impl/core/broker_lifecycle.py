@@ -165,7 +165,10 @@ def watch_sessions(broker: Broker) -> Iterator[Effect]:
                     yield Report(f"broker {silent} is fenced: nothing was heard of it for too long")
             except StorageError as error:
                 yield Report(f"silent brokers are not fenced yet: {error}")
-        yield Later(max(LEAST_INTERVAL_MS, timeout_ms // 8))
+        interval_ms = max(LEAST_INTERVAL_MS, timeout_ms // 8)
+        due_ms = broker.monotonic_ms + interval_ms
+        yield Later(interval_ms)
+        broker.controller.sessions.prolong(broker.monotonic_ms - due_ms)
 
 
 def balance_leaders(broker: Broker) -> Iterator[Effect]:

@@ -52,6 +52,13 @@ class BrokerSessions:
         session.heard_at_ms = self._monotonic_ms()
         session.metadata_offset = metadata_offset
 
+    def prolong(self, late_ms: int) -> None:
+        """Prolong all sessions by the time for which this node has stood still: it has yet to read
+        the heartbeats that came meanwhile. Kafka's controller need not do so, since no broker
+        shares its thread."""
+        for session in self._by_id.values():
+            session.heard_at_ms += late_ms
+
     def restart(self, broker: int) -> None:
         """Give a new incarnation of a broker a fresh session."""
         self._by_id[broker] = Session(self._monotonic_ms())

@@ -25,6 +25,7 @@ from reference_impl.core.controller.records import new_partition, new_topic
 from reference_impl.core.controller.tests.scene import SESSION_MS, TOPIC, Scene
 from reference_impl.core.refused import Refused
 from reference_impl.core.rules import Rules
+from reference_impl.core.tests.world import World
 from reference_impl.wire import ErrorCode, definition
 
 MIN_ISR_2 = {"min.insync.replicas": "2"}
@@ -127,6 +128,17 @@ def test_a_silent_broker_is_fenced_when_its_session_is_over() -> None:
     assert 1 in fence_silent(scene.controller)
     assert scene.controller.image.brokers[1].fenced
     assert scene.led() == (2, 1, (2, 3), ())
+
+
+@pytest.mark.parametrize("begins_ms", range(0, 2_000, 400))
+def test_a_node_that_stood_still_fences_nobody_before_it_reads_their_heartbeats(
+    begins_ms: int,
+) -> None:
+    world = World()
+    world.wait(SESSION_MS + begins_ms)
+    world.monotonic_ms += 10 * SESSION_MS  # all timers are late now, the broker's heartbeat, too
+    world.wait(SESSION_MS)
+    assert not [report for report in world.reports if "is fenced" in report]
 
 
 def test_the_wall_clock_ends_no_session() -> None:
