@@ -5,7 +5,6 @@ The probes change nothing. `touchstone doctor` prints the table; the tests' mark
 the demo call `found(name)`.
 """
 
-import importlib.util
 import json
 import os
 import shutil
@@ -54,6 +53,8 @@ class Check:
     probe: Probe
     lost_without: str
     mend: str
+    for_tests: bool = False
+    """Whether nothing but the project's own tests needs it."""
 
     def perform(self) -> Component:
         found, detail = self.probe()
@@ -100,7 +101,7 @@ def jdk() -> tuple[bool, str]:
 
 
 def spark() -> tuple[bool, str]:
-    if importlib.util.find_spec("pyspark") is None:
+    if not connect.is_there("pyspark"):
         return False, "pyspark is not installed"
     return java_program() is not None, "pyspark is installed" + (
         "" if java_program() else ", but there is no Java to run it"
@@ -221,9 +222,10 @@ def chromium() -> tuple[bool, str]:
     return path is not None, path or f"none of {', '.join(BROWSERS)} on PATH"
 
 
-GO_LINE = "make setup; if it names Go: install Go >= 1.26"
+EXTRA_SPARK, EXTRA_CHAOS = (f"pip install 'touchstone-kafka[{x}]'" for x in ("spark", "chaos"))
+BUILT_BY_GO = "make setup, which needs Go >= 1.26 or brings it"
 
-CHECKS = (
+ALL_CHECKS = (
     Check(
         "java",
         java,
@@ -236,7 +238,9 @@ CHECKS = (
         "comparing our codec with Java's own; chaos with --client java",
         "apt-get install default-jdk-headless",
     ),
-    Check("spark", spark, "judging histories larger than memory", "install Java >= 17, make setup"),
+    Check(
+        "spark", spark, "judging histories larger than memory", f"{EXTRA_SPARK}; install Java >= 17"
+    ),
     Check(
         "spark-connect", spark_connect, "judging with --spark-master sc://host:port", connect.MEND
     ),
@@ -245,23 +249,28 @@ CHECKS = (
         "toxiproxy",
         partial(built, "toxiproxy-server"),
         "partitions and delays without root",
-        GO_LINE,
+        BUILT_BY_GO,
     ),
-    Check("kfake", partial(built, "kfake"), "the target kfake", GO_LINE),
+    Check("kfake", partial(built, "kfake"), "the target kfake", BUILT_BY_GO),
     Check(
-        "franz-go", partial(built, "franzgo-smoke"), "the broker's test with that client", GO_LINE
+        "franz-go",
+        partial(built, "franzgo-smoke"),
+        "the broker's test with that client",
+        BUILT_BY_GO,
+        True,
     ),
     Check(
         "kafkajs",
         kafkajs,
         "the broker's test with that client",
         "apt-get install nodejs npm, then make setup",
+        for_tests=True,
     ),
     Check(
         "porcupine",
         partial(built, "porcupine-check"),
         "the second opinion on linearizability, and its drawings",
-        GO_LINE,
+        BUILT_BY_GO,
     ),
     *(
         Check(
@@ -277,18 +286,21 @@ CHECKS = (
         partial(jars, places.CONNECTOR_JARS, jvm.CONNECTOR),
         "the broker's test with Spark's connector",
         "install Maven (apt-get install maven), then make setup",
+        for_tests=True,
     ),
     Check(
         "ecosystem",
         partial(jars, places.ECOSYSTEM_JARS, jvm.ECOSYSTEM),
         "the broker's tests with Kafka Streams, Connect and MirrorMaker 2",
         "install Maven (apt-get install maven), then make setup",
+        for_tests=True,
     ),
     Check(
         "docker",
         docker,
         "the Docker backend",
-        "start a Docker daemon this user may talk to; as root, `python -m ci.airgap up` starts one",
+        f"{EXTRA_CHAOS}; start a Docker daemon this user may talk to"
+        + ("; as root, `python -m ci.airgap up` starts one" if places.IS_CHECKOUT else ""),
     ),
     Check("root", root, "disk faults; see loop", "run as root, or use Docker"),
     Check(
@@ -314,8 +326,10 @@ CHECKS = (
         chromium,
         "the test that opens the report in a browser",
         "apt-get install chromium",
+        for_tests=True,
     ),
 )
+CHECKS = tuple(check for check in ALL_CHECKS if places.IS_CHECKOUT or not check.for_tests)
 
 
 @cache

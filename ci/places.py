@@ -5,6 +5,8 @@ from pathlib import Path
 from linearizability.caches import cache_directory
 
 ROOT = Path(__file__).resolve().parent.parent
+IS_CHECKOUT = (ROOT / "pyproject.toml").is_file()
+"""False in an installed wheel, which has no tests of the project."""
 CACHE = cache_directory()
 """The folder of generated files. With TOUCHSTONE_CACHE, several working copies can share it."""
 PROGRAMS = CACHE / "bin"

@@ -37,7 +37,7 @@ def run_bench(names: Sequence[str]) -> int:
     broken = 0
     for name in chosen:
         print(f"\n== {name}: {BENCHMARKS[name]}", flush=True)
-        run: Callable[[], Table] = import_module(f"ci.bench.{name}").run
+        run: Callable[[], Table] = import_module(f"{__name__}.{name}").run
         before = os.getloadavg()[0]
         table = run()
         print(table.render())

@@ -30,6 +30,12 @@ def test_an_import_that_cannot_be_renamed_is_refused_by_file_and_line() -> None:
         renamed("import os\nimport chaos.values\n", "x.py")
 
 
+def test_a_name_that_is_composed_cannot_be_renamed_and_is_refused() -> None:
+    with pytest.raises(BuildError, match=r"x\.py:1: an f-string with the name of a module"):
+        renamed('import_module(f"ci.bench.{name}")\n', "x.py")
+    assert renamed('f"{__name__}.{name} ci."\n', "x.py") == 'f"{__name__}.{name} ci."\n'
+
+
 @pytest.fixture(scope="module")
 def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("wheel")
@@ -71,6 +77,10 @@ def test_it_works_in_a_project_that_has_packages_of_the_same_names(
     assert str(places.ROOT) not in out
     run_with_the_base_alone(tmp_path, "ui runs --static runs")
     assert "mine.json" in (tmp_path / "runs" / "index.html").read_text()
+    doctor = run_with_the_base_alone(tmp_path, "doctor")
+    assert "toxiproxy" in doctor
+    assert "kafkajs" not in doctor and "chromium" not in doctor, "the wheel has no tests"
+    assert "ci.airgap" not in doctor and "make setup" not in doctor
 
 
 def run_with_the_base_alone(folder: Path, command: str) -> str:

@@ -142,6 +142,7 @@ def steps() -> list[Step]:
     none."""
     java = Step(name="java", inputs=(JAVA_LOCK,), output=WRAPPER, make=make_java)
     brought = [kafka_step(version) for version in places.kafka_versions()]
-    brought.append(jars_step("spark-kafka", CONNECTOR_POM, places.CONNECTOR_JARS, CONNECTOR))
-    brought.append(jars_step("ecosystem", ECOSYSTEM_POM, places.ECOSYSTEM_JARS, ECOSYSTEM))
+    if places.IS_CHECKOUT:  # for tests alone
+        brought.append(jars_step("spark-kafka", CONNECTOR_POM, places.CONNECTOR_JARS, CONNECTOR))
+        brought.append(jars_step("ecosystem", ECOSYSTEM_POM, places.ECOSYSTEM_JARS, ECOSYSTEM))
     return brought if machine_java() else [java, *brought]

@@ -56,7 +56,8 @@ def make() -> None:
 
 
 def steps() -> list[Step]:
-    """Return the step that installs the packages of the lock file."""
-    return [
-        Step(name="kafkajs", inputs=(NODE_LOCK,), output=MODULES / ".package-lock.json", make=make)
-    ]
+    """Return the step that installs the packages of the lock file, where there are the tests that
+    use them."""
+    output = MODULES / ".package-lock.json"
+    step = Step(name="kafkajs", inputs=(NODE_LOCK,), output=output, make=make)
+    return [step] if places.IS_CHECKOUT else []

@@ -38,8 +38,11 @@ MORE_FILES = (
 KIT = '"""Names for plugins."""\n\nfrom ci.plugins.kit import __getattr__\n'
 """The content of a module that exists only in the wheel."""
 IGNORED = ("__pycache__", "*.pyc", ".*_cache")
+FOR_THE_CHECKOUT = frozenset({"airgap", "checks", "docs", "wheel"})
+"""The folders of ci that only somebody with the checkout uses."""
 _MODULE = re.compile(rf"({'|'.join(PACKAGES)})(\.\w+)+")
 """The pattern of a text that is the full name of a module, such as the argument of `python -m`."""
+_PACKAGE = re.compile(rf"({'|'.join(PACKAGES)})\.")
 SET_UP_OF_CHECKOUT, SET_UP_OF_WHEEL = "make setup", "touchstone setup"
 """The command that messages tell the user to type if a tool is missing: in a checkout, and in the
 wheel."""
@@ -88,6 +91,11 @@ def _names(tree: ast.Module, source: str, file: str) -> Iterator[tuple[int, int,
                         f"{file}:{node.lineno}: `import {alias.name}` cannot be renamed;"
                         " write `from PACKAGE import MODULE`"
                     )
+        elif isinstance(node, ast.JoinedStr) and _begins_with_a_package(node):
+            raise BuildError(
+                f"{file}:{node.lineno}: an f-string with the name of a module cannot be renamed;"
+                ' write f"{__name__}.{…}"'
+            )
         elif isinstance(node, ast.ImportFrom) and not node.level:
             module = node.module or ""
             if module.partition(".")[0] in PACKAGES:
@@ -97,6 +105,12 @@ def _names(tree: ast.Module, source: str, file: str) -> Iterator[tuple[int, int,
             text = token.string.strip("\"'")
             if _MODULE.fullmatch(text):
                 yield token.start[0], token.start[1] + token.string.index(text), text
+
+
+def _begins_with_a_package(node: ast.JoinedStr) -> bool:
+    first = node.values[0] if node.values else None
+    text = first.value if isinstance(first, ast.Constant) else ""
+    return isinstance(text, str) and _PACKAGE.match(text) is not None
 
 
 def stage(folder: Path) -> None:
@@ -122,7 +136,8 @@ def _left_out(folder: str, names: list[str]) -> set[str]:
     """Return the names that shutil.copytree must leave out: tests, but not conformance cases, which
     users run."""
     ignored = shutil.ignore_patterns(*IGNORED)(folder, names)
-    return ignored | ({"tests"} & set(names))
+    left_out = FOR_THE_CHECKOUT if Path(folder) == ROOT / "ci" else frozenset()
+    return ignored | ({"tests", *left_out} & set(names))
 
 
 def _settings_of_wheel() -> str:

@@ -138,7 +138,8 @@ def _run(examined: Examined, workload: str, directory: Path) -> Verdict:
         from linearizability import check
     except ImportError as error:
         raise Unsupported(
-            f"the case judges a history, which needs {error.name}: pip install '.[chaos]'"
+            f"the case judges a history, which needs {error.name}:"
+            " pip install 'touchstone-kafka[chaos]'"
         ) from error
     target = Running(examined)
     nemesis = UNDER_ATTACK if Kill in target.faults else IN_PEACE

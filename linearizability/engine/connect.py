@@ -34,7 +34,7 @@ NEEDED = {
 }
 """Import name -> package, for the imports that PySpark's Connect client needs beyond the engine's:
 `pyspark[connect]`."""
-MEND = "run `make setup`, or `pip install 'pyspark[connect]'`"
+MEND = "pip install 'touchstone-kafka[spark]'"
 
 
 def is_connect(master: str) -> bool:
@@ -44,10 +44,11 @@ def is_connect(master: str) -> bool:
 
 def missing_packages() -> list[str]:
     """Return the packages of `NEEDED` that are not installed."""
-    return [package for module, package in NEEDED.items() if not _is_there(module)]
+    return [package for module, package in NEEDED.items() if not is_there(module)]
 
 
-def _is_there(module: str) -> bool:
+def is_there(module: str) -> bool:
+    """Return whether a module can be imported."""
     try:
         return find_spec(module) is not None
     except ModuleNotFoundError:  # of a package that is not there either

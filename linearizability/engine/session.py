@@ -91,10 +91,7 @@ def _start(master: str) -> SparkSession:
             f"Spark master {master!r} is not local[…], spark://host:port or sc://host:port"
         )
     if find_spec("pyspark") is None:
-        raise SparkError(
-            "pyspark is not installed; run `make setup` in a checkout, else"
-            " `pip install 'touchstone-kafka[spark]'`"
-        )
+        raise SparkError(f"pyspark is not installed; {connect.MEND}")
     scratch = Path(tempfile.mkdtemp(prefix="touchstone-spark-"))
     atexit.register(shutil.rmtree, scratch, ignore_errors=True)
     try:

@@ -56,8 +56,8 @@ def test_packages_that_are_missing_are_named(monkeypatch: pytest.MonkeyPatch) ->
     with pytest.raises(SparkError) as refused:
         spark_session("sc://127.0.0.1:15002")
     assert str(refused.value) == (
-        "Spark Connect needs grpcio and googleapis-common-protos here; run `make setup`, or "
-        "`pip install 'pyspark[connect]'`"
+        "Spark Connect needs grpcio and googleapis-common-protos here; "
+        "pip install 'touchstone-kafka[spark]'"
     )
 
 
