@@ -106,8 +106,8 @@ class RowBuilder:
         self._columns = {name: _Column() for name in NAMES}
 
     def add(self, event: Event) -> None:
-        """Append the rows of an operation, preceded by the rows of other kinds that its completion
-        brought."""
+        """Append the rows of an operation. Before them come the further rows of its completion,
+        such as positions and owned partitions (`Completion.told`)."""
         count, columns = MAKERS[type(event.operation)](event.operation, event.completion)
         if isinstance(event.operation, CreateTopic | Recreate | Grow):
             settings = {**self.topic_defaults, **event.operation.topic.config}
@@ -189,7 +189,7 @@ def _fault_json(performed: Performed) -> str:
 
 
 def _told(rows: Sequence[Mapping[str, Any]], shared: Columns) -> Iterator[tuple[int, Columns]]:
-    """Yield the rows of other kinds that the completion brought, with missing columns taken from
+    """Yield the further rows of a completion (`Completion.told`), with missing columns taken from
     the operation."""
     alike = {name: value for name, value in shared.items() if not isinstance(value, list)}
     for row in rows:

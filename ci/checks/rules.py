@@ -27,7 +27,8 @@ def rule_violations(root: Path) -> list[str]:
     planted = methods(list(broken_rules(root)), BUGS)
     excused = excused_rules(root)
     sentences = [
-        f"{where}: {name} decides nothing: let the rules supply the step, and a bug replace it"
+        f"{where}: {name} decides nothing, since it ignores its arguments or returns its only one;"
+        " move the code that acts on its answer into the rule, so that a bug can override that"
         for name, (where, node) in rules.items()
         if decides_nothing(node)
     ]
@@ -37,7 +38,8 @@ def rule_violations(root: Path) -> list[str]:
         if name not in planted and name not in excused
     ]
     sentences += [
-        f"{where}: {name} is no rule, so that it overrides nothing; make it private, or rename it"
+        f"{where}: {name} is not the name of a rule, so it overrides nothing; make it private, or"
+        " give it the name of the rule that it shall override"
         for name, (where, _) in planted.items()
         if name not in rules
     ]
@@ -64,7 +66,7 @@ def classes(path: Path) -> list[tuple[str, ast.ClassDef]]:
 
 
 def methods(found: list[tuple[str, ast.ClassDef]], folder: str) -> Methods:
-    """Return the public methods of some classes."""
+    """Return name -> (its place, the method) for the public methods of these classes."""
     return {
         node.name: (f"{folder}/{name}:{node.lineno}", node)
         for name, each in found

@@ -50,7 +50,7 @@ CLAIMS: tuple[Claim, ...] = (
         "Loss of power of all nodes, default flushing",
         "Records acknowledged with acks=all survive a loss of power of all replicas at once.",
         f"The claim does not hold, and the documentation does not make it. {SYNCED}",
-        "Nothing was lost in this run; nothing promises that.",
+        "Nothing was lost in this run, but Kafka does not promise that.",
         "power-loss-all",
     ),
     Claim(
@@ -106,13 +106,13 @@ CLAIMS: tuple[Claim, ...] = (
         "acks=all with min.insync.replicas=1 survives the failure of a follower only.",
         "It holds, and no more than that: with the follower dead the leader alone acknowledged, "
         "and its loss of power took what it had not synced.",
-        "Nothing was lost in this run; nothing promises that.",
+        "Nothing was lost in this run, but Kafka does not promise that.",
         "last-replica-standing",
         {"default.replication.factor": "2", "min.insync.replicas": "1"},
     ),
     Claim(
         "DUR-2",
-        "A follower dead, then the leader's power, three copies, two in sync",
+        "Loss of a follower, then of the leader's power; three copies, min.insync.replicas=2",
         "acks=all with min.insync.replicas=2 survives the loss of one broker.",
         "The claim does not hold.",
         "It holds, even with a follower dead: a second replica held whatever was acknowledged.",
@@ -123,7 +123,7 @@ CLAIMS: tuple[Claim, ...] = (
         "Unclean election, min.insync.replicas=1",
         "With unclean election an out-of-sync replica may lead, and unreplicated records are lost.",
         "It holds: the records that the old leader acknowledged alone are gone with the election.",
-        "Nothing was lost in this run; nothing promises that.",
+        "Nothing was lost in this run, but Kafka does not promise that.",
         "unclean-election",
         {"min.insync.replicas": "1"},
     ),
@@ -179,7 +179,7 @@ CLAIMS: tuple[Claim, ...] = (
         "acks=1 survives the failure of a follower only.",
         "It holds, and no more than that: the records that the old leader alone "
         "had, and had acknowledged, are gone.",
-        "Nothing was lost in this run; nothing promises that.",
+        "Nothing was lost in this run, but Kafka does not promise that.",
         "partition-leader",
         workload="appends-acks1",
     ),

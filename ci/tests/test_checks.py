@@ -109,7 +109,7 @@ PLANTED: dict[str, list[tuple[str, str, str]]] = {
         (
             "reference_impl/bugs/end_early.py",
             BUG.format("end") + "class EndLate(EndEarly):\n    def ends(self): ...\n",
-            "ends is no rule",
+            "ends is not the name of a rule",
         ),
     ],
     "sizes": [

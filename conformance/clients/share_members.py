@@ -117,7 +117,8 @@ class ShareMember:
         return self.try_to_beat(**({"member_epoch": 0, "subscribed_topic_names": names} | changed))
 
     def learn(self, answer: Struct) -> Struct:
-        """Remember the values in a response, which must have no error; return it."""
+        """Check that a heartbeat had no error, remember the epoch and the assignment in its
+        response, and return the response."""
         expect(answer.error_code, ErrorCode.NONE, f"heartbeat error ({answer.error_message})")
         self.epoch = answer.member_epoch
         if answer.assignment is not None:

@@ -173,11 +173,11 @@ def _text(path: Path, one: texts.Text) -> bool:
         if (rows is None) != (slowly is None) or not (
             rows is None or slowly is None or rows.equals(slowly)
         ):
-            raise Problem("read line by line it is not what it is token by token")
+            raise Problem("reading line by line gives other rows than reading token by token")
     if rows is None:
         return True
     if one.refused:
-        raise Problem("was accepted, and is no whole history")
+        raise Problem("the file was accepted although it is incomplete or contradicts itself")
     if one.told is not None and one.told != (found := told_by_rows(rows)):
         raise Problem(f"the file says {one.told}, its rows {found}")
     _judge(path)
@@ -189,9 +189,9 @@ def _table(path: Path, one: tables.File) -> bool:
     if rows is None:
         return True
     if one.rows is None:
-        raise Problem("was accepted, and is no whole history")
+        raise Problem("the file was accepted although it is incomplete or contradicts itself")
     if not rows.equals(one.rows):
-        raise Problem("its rows are not what is in the file")
+        raise Problem("its rows are not those in the file")
     _judge(path)
     return False
 

@@ -111,7 +111,8 @@ def _by_kernel(
 
 
 def _confirm_valid(results: dict[int, PartitionLogResult], logs: Logs, limits: _Limits) -> None:
-    """Let porcupine search, window by window, the operations that the kernel found in order."""
+    """Confirm by porcupine, window by window, the partitions that the kernel found valid. A
+    contradiction between the two makes the result UNKNOWN."""
     good = {pid for pid, result in results.items() if result.verdict is Validity.VALID}
     if not good:
         return

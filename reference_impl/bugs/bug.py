@@ -65,12 +65,12 @@ class Bug:
 
 _CONTROLLERS = (
     "the controller of a quorum of one node is never replaced;"
-    " core/tests/test_controllers.py replaces it, and shows what one without this rule tells"
+    " core/tests/test_controllers.py replaces one that lacks this rule, and shows its wrong answer"
 )
 _ELECTIONS = (
     "the reference is one node, which has no other to elect;"
-    " core/controller/tests/test_elections.py plays three brokers, and shows what a controller"
-    " without this rule does"
+    " core/controller/tests/test_elections.py shows the mistake of a controller without this rule"
+    " that has three brokers"
 )
 _OF_VOTERS = (
     "a quorum of one node changes no voters; core/tests/test_voter_changes.py plants a bug in this"
@@ -131,42 +131,48 @@ WITHOUT_BUG = {
     "session_is_over": _ELECTIONS,
     "may_unfence": _ELECTIONS,
     "may_stop": _ELECTIONS,
-    "check_enough_replicas": "the reference is one node, whose ISR is always whole",
+    "check_enough_replicas": "the reference is one node, which no ISR ever lacks",
     "answer_waits": (
         "the reference is one node, whose records are replicated once they are written;"
-        " core/tests/test_held.py gives it a follower, and shows what a hasty coordinator answers"
+        " core/tests/test_held.py gives it a follower, and shows that a coordinator without this"
+        " rule answers too early"
     ),
     "check_not_pending": (
         "the reference is one node, whose records are replicated once they are written;"
-        " core/tests/test_pending_transactions.py gives it a follower, and shows what it prevents"
+        " core/tests/test_pending_transactions.py gives it a follower, and shows the damage"
+        " without this rule"
     ),
     "check_replicas_remain": (
-        "the reference is one node, whose ISR is always whole; core/tests/test_replicated_writes.py"
-        " gives it a follower, and shows what a leader without this rule does"
+        "the reference is one node, which no ISR ever lacks; core/tests/test_replicated_writes.py"
+        " gives it a follower, and shows the damage that a leader without this rule does"
     ),
     "check_not_ended": (
         "the reference is one node, which verifies and appends in one step;"
-        " core/tests/test_coordinators_apart.py lets a marker come between, and shows what hangs"
+        " core/tests/test_coordinators_apart.py writes a marker between the two, and shows that"
+        " the transaction hangs without this rule"
     ),
     "is_loaded": (
-        "a log of one run is loaded in one step; core/tests/test_shards.py loads it in several, and"
-        " shows what a coordinator forgets that has read half of it"
+        "the logs of these runs are short, so a coordinator loads them in one step;"
+        " core/tests/test_shards.py loads one in several steps, and shows what a coordinator"
+        " forgets if it answers after half of them"
     ),
     "check_shard_state": (
-        "a log of one run is loaded in one step; core/tests/test_shards.py loads it in several, and"
-        " shows what a coordinator forgets that serves meanwhile"
+        "the logs of these runs are short, so a coordinator loads them in one step;"
+        " core/tests/test_shards.py loads one in several steps, and shows what a coordinator"
+        " forgets if it answers between them"
     ),
     "may_begin": (
         "the reference is one node, whose records are replicated once they are written;"
-        " core/tests/test_shards.py gives it a follower, and shows what a hasty coordinator does"
+        " core/tests/test_shards.py gives it a follower, and shows the mistake of a coordinator"
+        " that begins too early"
     ),
     "check_shard_leads": (
-        "the reference is one node, which leads for ever; core/tests/test_shards.py lets it lead"
-        " again after another, and shows what a coordinator of the older epoch does not know"
+        "the reference is one node, which always leads; core/tests/test_shards.py lets another"
+        " node lead in between, and shows what a coordinator of the older epoch does not know"
     ),
     "shard_has_ended": (
-        "the reference is one node, which leads for ever; core/tests/test_shards.py lets it lead"
-        " again after another, and shows what a shard does not know that is not closed"
+        "the reference is one node, which always leads; core/tests/test_shards.py lets another"
+        " node lead in between, and shows what the old shard does not know if it is not closed"
     ),
     "check_fenced": _OF_VOTERS,
     "check_one_change": _OF_VOTERS,
@@ -190,8 +196,8 @@ WITHOUT_BUG = {
     "is_caught_up": _OF_ISR,
     "maximal_isr": _OF_ISR,
     "decided": (
-        "one step of one process decides on a transaction and writes its markers, so that no kill"
-        " of a run comes between; core/tests/test_transactions_killed.py ends the disk there"
+        "one step of one process decides on a transaction and writes its markers, so a run cannot"
+        " kill it between the two; core/tests/test_transactions_killed.py stops the disk there"
     ),
 }
 """Rule -> the reason why no bug overrides it."""

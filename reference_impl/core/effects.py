@@ -84,14 +84,16 @@ class CloseConnection(Effect):
 
 @dataclass(slots=True)
 class ReadTokens(Effect):
-    """Read bare SASL tokens on this connection from now on, and deliver them as TokenArrived."""
+    """Expect SASL tokens without Kafka headers on this connection from now on, and deliver them as
+    TokenArrived (SaslHandshake version 0)."""
 
     connection: int
 
 
 @dataclass(slots=True)
 class SendToken(Effect):
-    """Answer a bare token by another; then the connection may deliver the next."""
+    """Send a SASL token without a Kafka header, in answer to a TokenArrived; then the connection
+    may deliver the next token."""
 
     connection: int
     token: bytes

@@ -37,7 +37,7 @@ def test_a_reader_that_leaves_out_what_it_does_not_know_is_seen(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(events, "_check_client", lambda *_: None)
-    assert "was accepted, and is no whole history" in problems()
+    assert "was accepted although it is incomplete" in problems()
 
 
 def test_a_reader_that_keeps_one_of_two_keys_is_seen(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -12,7 +12,7 @@ ABOUT = About(
     family=Family.ORDER,
     place=0,
     meaning="stored in another order than clients saw",
-    picture="later stands lower",
+    picture="a later send was acknowledged at a lower offset",
     claims=("LOG-1", "ORD-1"),
     kinds={
         "read-before-append": (Family.ORDER, "their offset was read before they were sent"),

@@ -13,7 +13,7 @@ ABOUT = About(
     family=Family.DELIVERY,
     place=3,
     meaning="a group did not find the offset that it committed",
-    picture="replaced",
+    picture="OffsetFetch returns a commit that a later one had replaced",
     claims=("OFF-1", "GRP-2"),
     kinds={
         "old-generation-commits": (Family.DELIVERY, "a member of an older generation committed"),

@@ -25,102 +25,88 @@ def OWNS_BY(protocol: str) -> Row:
 
 
 VALID: Valid = {
-    "deleted, and committed again": [COMMITS(1), COMMITS(None), ASKS(None), COMMITS(2), ASKS(2)],
-    "undecided at its end": [
-        COMMITS(1),
-        ASKS(1),
-        SENDS_OFFSET(2),
-        {"f": "commit", **TXN},
-        UNSTABLE,
-    ],
-    "undecided as long as nobody knows of an end": [
-        COMMITS(1),
-        ASKS(1),
-        SENDS_OFFSET(2),
-        UNSTABLE | MUCH_LATER,
-    ],
-    "a deletion of unknown outcome": [COMMITS(1), COMMITS(None, type="info"), ASKS(1)],
-    "the last": [ASKS(None), COMMITS(1), ASKS(1), COMMITS(2), ASKS(2)],
-    "told before a transaction sends, and behind its commit": [
-        COMMITS(1),
-        ASKS(1),
-        SENDS_OFFSET(2),
-        {"f": "commit", **TXN},
-        ASKS(2),
-    ],
-    "told while it was being decided": [
-        COMMITS(1),
-        SENDS_OFFSET(2),
-        ASKS(1, t_complete_ns=99),
-        {"f": "commit", **TXN},
-    ],
-    "told of a transaction that may have ended": [
-        COMMITS(1),
-        SENDS_OFFSET(2),
-        ASKS(1),
-        {"f": "commit", "type": "info", **TXN},
-    ],
-    "two at a time": [
-        COMMITS(1, t_complete_ns=50),
-        COMMITS(2),
-        ASKS(1, t_invoke_ns=60, t_complete_ns=65),
-    ],
-    "of unknown outcome, late": [COMMITS(1, type="info"), COMMITS(2), ASKS(2), ASKS(1)],
-    "while it commits": [COMMITS(1), ASKS(2, t_complete_ns=99), COMMITS(2)],
-    "another group": [COMMITS(1), ASKS(None, group="h")],
-    "with what was beside it": [
-        COMMITS(1, detail="leader epoch 1, x"),
-        ASKS(1, detail="leader epoch 1, x"),
-    ],
-    "what was beside it is not told": [
-        COMMITS(1, type="info", detail="an error"),
-        ASKS(1, detail="leader epoch 1, x"),
-    ],
-    "in a transaction of unknown end": [COMMITS(1), COMMITS(2, **TXN), ASKS(1), ASKS(2)],
-    "behind a failed one": [COMMITS(1), COMMITS(2, type="fail"), ASKS(1)],
-    "by a coordinator of the past": [COMMITS(1), COMMITS(2), ASKS(1, final=False)],
-    "generations grow": [COMMITS(1, generation=1), COMMITS(2, generation=2)],
-    "of two generations at a time": [
-        COMMITS(2, generation=2, t_complete_ns=99),
-        COMMITS(1, generation=1),
-    ],
-    "of an older generation, refused": [
-        COMMITS(2, generation=2),
-        COMMITS(1, generation=1, type="info"),
-    ],
-    "of an older generation, elsewhere": [
-        COMMITS(2, generation=2),
-        COMMITS(1, generation=1, partition=1),
-    ],
-    "of an older epoch of the member's own": [
+    "a committed offset is deleted, then a new one is committed": (
+        [COMMITS(1), COMMITS(None), ASKS(None), COMMITS(2), ASKS(2)]
+    ),
+    "UNSTABLE_OFFSET_COMMIT just after the transaction's end": (
+        [COMMITS(1), ASKS(1), SENDS_OFFSET(2), {"f": "commit", **TXN}, UNSTABLE]
+    ),
+    "UNSTABLE_OFFSET_COMMIT while no end of the transaction is known": (
+        [COMMITS(1), ASKS(1), SENDS_OFFSET(2), UNSTABLE | MUCH_LATER]
+    ),
+    "an offset is still there after a deletion of unknown outcome": (
+        [COMMITS(1), COMMITS(None, type="info"), ASKS(1)]
+    ),
+    "OffsetFetch returns the last commit": [ASKS(None), COMMITS(1), ASKS(1), COMMITS(2), ASKS(2)],
+    "OffsetFetch answers before a transaction sends offsets, and after its commit": (
+        [COMMITS(1), ASKS(1), SENDS_OFFSET(2), {"f": "commit", **TXN}, ASKS(2)]
+    ),
+    "OffsetFetch overlaps the transaction's commit": (
+        [COMMITS(1), SENDS_OFFSET(2), ASKS(1, t_complete_ns=99), {"f": "commit", **TXN}]
+    ),
+    "a commit of unknown outcome may have ended the transaction": (
+        [COMMITS(1), SENDS_OFFSET(2), ASKS(1), {"f": "commit", "type": "info", **TXN}]
+    ),
+    "either of two overlapping commits may be the last": (
+        [COMMITS(1, t_complete_ns=50), COMMITS(2), ASKS(1, t_invoke_ns=60, t_complete_ns=65)]
+    ),
+    "a commit of unknown outcome takes effect late": (
+        [COMMITS(1, type="info"), COMMITS(2), ASKS(2), ASKS(1)]
+    ),
+    "OffsetFetch overlaps the commit": [COMMITS(1), ASKS(2, t_complete_ns=99), COMMITS(2)],
+    "another group has committed nothing": [COMMITS(1), ASKS(None, group="h")],
+    "metadata and leader epoch come back with the offset": (
+        [COMMITS(1, detail="leader epoch 1, x"), ASKS(1, detail="leader epoch 1, x")]
+    ),
+    "the commit of unknown outcome did not record its metadata": (
+        [COMMITS(1, type="info", detail="an error"), ASKS(1, detail="leader epoch 1, x")]
+    ),
+    "the offsets' transaction has no known end": [COMMITS(1), COMMITS(2, **TXN), ASKS(1), ASKS(2)],
+    "a failed commit changed nothing": [COMMITS(1), COMMITS(2, type="fail"), ASKS(1)],
+    "during the run, a replaced coordinator returns the previous commit": (
+        [COMMITS(1), COMMITS(2), ASKS(1, final=False)]
+    ),
+    "each commit has a newer generation": [COMMITS(1, generation=1), COMMITS(2, generation=2)],
+    "commits of two generations overlap": (
+        [COMMITS(2, generation=2, t_complete_ns=99), COMMITS(1, generation=1)]
+    ),
+    "a commit of an older generation was not acknowledged": (
+        [COMMITS(2, generation=2), COMMITS(1, generation=1, type="info")]
+    ),
+    "a commit of an older generation is for another partition": (
+        [COMMITS(2, generation=2), COMMITS(1, generation=1, partition=1)]
+    ),
+    "a member commits under an older epoch of its own; its protocol is unknown": [
         COMMITS(1, generation=1, member_id="m"),
         COMMITS(2, generation=2, member_id="m"),
         COMMITS(3, generation=1, member_id="m"),
     ],
-    "of an own older epoch, by KIP-848": [
+    "a member of the consumer protocol commits under an older epoch of its own": [
         COMMITS(2, generation=2, member_id="m"),
         COMMITS(3, generation=1, member_id="m"),
         OWNS_BY("consumer"),
     ],
-    "of a member that changed its protocol": [
+    "a member that changed its protocol commits under an older generation": [
         COMMITS(2, generation=2, member_id="m"),
         COMMITS(3, generation=1, member_id="m"),
         OWNS_BY("classic"),
         OWNS_BY("consumer"),
     ],
-    "of no generation": [COMMITS(2, generation=2), COMMITS(1), ASKS(1)],
-    "of a member that was replaced": [
+    "a commit from outside the group has no generation": (
+        [COMMITS(2, generation=2), COMMITS(1), ASKS(1)]
+    ),
+    "another member replaces the owner in the same generation": [
         COMMITS(1, generation=1, member_id="m"),
         COMMITS(2, generation=1, member_id="n"),
         COMMITS(3, generation=1, member_id="n"),
         ASKS(3),
     ],
-    "of two members at a time": [
+    "commits of two members overlap": [
         COMMITS(1, generation=1, member_id="m"),
         COMMITS(2, generation=1, member_id="n", t_complete_ns=99),
         COMMITS(3, generation=1, member_id="m"),
     ],
-    "of two members, in turn, each in its generation": [
+    "two members commit in turn, each in its own generation": [
         COMMITS(1, generation=1, member_id="m"),
         COMMITS(2, generation=2, member_id="n"),
         COMMITS(3, generation=3, member_id="m"),
@@ -128,16 +114,19 @@ VALID: Valid = {
 }
 
 INVALID: Invalid = {
-    "back after its deletion": (
+    "a deleted offset comes back": (
         [COMMITS(1), COMMITS(None), ASKS(1)],
         [("unexplained-offset", (1, 2))],
     ),
-    "gone without a deletion since": (
+    "a committed offset is gone, though its only deletion came before": (
         [COMMITS(None), COMMITS(1), ASKS(None)],
         [("forgotten-offset", (1, 2))],
     ),
-    "from nowhere": ([COMMITS(1), ASKS(7)], [("unexplained-offset", (0, 1))]),
-    "of an own older generation, by the classic protocol": (
+    "nobody committed the offset that OffsetFetch returns": (
+        [COMMITS(1), ASKS(7)],
+        [("unexplained-offset", (0, 1))],
+    ),
+    "a classic member commits under an older generation of its own": (
         [
             OWNS_BY("classic"),
             COMMITS(2, generation=2, member_id="m"),
@@ -145,32 +134,35 @@ INVALID: Invalid = {
         ],
         [("old-generation-commits", (1, 2))],
     ),
-    "replaced": ([COMMITS(1), COMMITS(2), ASKS(1)], [("unexplained-offset", (1, 2))]),
-    "without what was beside it": (
+    "OffsetFetch returns a commit that a later one had replaced": (
+        [COMMITS(1), COMMITS(2), ASKS(1)],
+        [("unexplained-offset", (1, 2))],
+    ),
+    "the committed metadata is missing": (
         [COMMITS(1, detail="leader epoch 1, x"), ASKS(1)],
         [("unexplained-offset", (0, 1))],
     ),
-    "with something else beside it": (
+    "the committed leader epoch has changed": (
         [COMMITS(1, detail="leader epoch 1, x"), ASKS(1, detail="leader epoch 2, x")],
         [("unexplained-offset", (0, 1))],
     ),
-    "told while a transaction is open": (
+    "OffsetFetch answers while a transaction's offsets are undecided": (
         [COMMITS(1), SENDS_OFFSET(2), ASKS(1), {"f": "commit", **TXN}],
         [("told-while-undecided", (1, 2))],
     ),
-    "undecided long after the end": (
+    "UNSTABLE_OFFSET_COMMIT a minute after the transaction's end": (
         [COMMITS(1), SENDS_OFFSET(2), {"f": "commit", **TXN}, ASKS(2), UNSTABLE | MUCH_LATER],
         [("undecided-for-ever", (1, 4))],
     ),
-    "replaced long ago": (
+    "OffsetFetch returns a commit that was replaced a minute before": (
         [COMMITS(1), COMMITS(2), ASKS(1, final=False, **MUCH_LATER)],
         [("unexplained-offset", (1, 2))],
     ),
-    "of an older generation": (
+    "a commit of an older generation is acknowledged": (
         [COMMITS(2, generation=2), COMMITS(1, generation=1)],
         [("old-generation-commits", (0, 1))],
     ),
-    "of an older generation, which others had gone beyond": (
+    "a member commits under an older generation, after commits of newer ones": (
         [
             COMMITS(2, generation=2, member_id="n"),
             COMMITS(3, generation=3, member_id="m"),
@@ -178,7 +170,7 @@ INVALID: Invalid = {
         ],
         [("old-generation-commits", (0, 2))],
     ),
-    "of a member after its successor": (
+    "the old owner commits after the new one, in the same generation": (
         [
             COMMITS(1, generation=1, member_id="m"),
             COMMITS(2, generation=1, member_id="n"),
@@ -186,7 +178,16 @@ INVALID: Invalid = {
         ],
         [("two-owners", (1, 2))],
     ),
-    "forgotten": ([COMMITS(1), ASKS(None)], [("forgotten-offset", (0, 1))]),
-    "refused": ([COMMITS(1, type="fail"), ASKS(1)], [("unexplained-offset", (1,))]),
-    "aborted": ([COMMITS(1, **TXN), ABORT, ASKS(1)], [("unexplained-offset", (2,))]),
+    "OffsetFetch returns no offset although one is committed": (
+        [COMMITS(1), ASKS(None)],
+        [("forgotten-offset", (0, 1))],
+    ),
+    "OffsetFetch returns an offset whose commit was refused": (
+        [COMMITS(1, type="fail"), ASKS(1)],
+        [("unexplained-offset", (1,))],
+    ),
+    "OffsetFetch returns the offset of an aborted transaction": (
+        [COMMITS(1, **TXN), ABORT, ASKS(1)],
+        [("unexplained-offset", (2,))],
+    ),
 }

@@ -28,76 +28,76 @@ COMPACT = '{"cleanup.policy": "compact", "delete.retention.ms": "60000"}'
 BRIEF = '{"cleanup.policy": "compact", "delete.retention.ms": "1000"}'
 
 VALID: Valid = {
-    "nothing is compacted": [S(1, 0, **K), S(2, 1, **K), *LOG(1, 2, **K)],
-    "the first value went": [S(1, 0, **K), S(2, 1, **K), *LOG(None, 2, **K)],
-    "of another key": [S(1, 0, **K), S(2, 1, **J), S(3, 2, **K), *LOG(None, 2, 3)],
-    "behind what was read": [S(1, 0, **K), WHOLE(0)],
-    "acknowledged after the read began": [WHOLE(1), S(1, 0, **K)],
-    "deleted by time": [S(1, 0, **K), WHOLE(1, log_start=1)],
-    "a tombstone, long ago": [TOPIC(COMPACT), S(1, 0, **NIL), WHOLE(1, **LATE)],
-    "a tombstone, settings unknown": [S(1, 0, **NIL), WHOLE(1)],
-    "a tombstone has gone with the value": [
-        TOPIC(BRIEF),
-        S(1, 0, **K),
-        S(2, 1, **NIL),
-        *LOG(None, None, **LATE),
-    ],
-    "a value goes during a read, and its tombstone, too": [
+    "both values of the key are still there": [S(1, 0, **K), S(2, 1, **K), *LOG(1, 2, **K)],
+    "compaction removed the older value of the key": (
+        [S(1, 0, **K), S(2, 1, **K), *LOG(None, 2, **K)]
+    ),
+    "another key's last value stays": [S(1, 0, **K), S(2, 1, **J), S(3, 2, **K), *LOG(None, 2, 3)],
+    "the last value is above the high watermark of the read": [S(1, 0, **K), WHOLE(0)],
+    "the last value was acknowledged after the read began": [WHOLE(1), S(1, 0, **K)],
+    "the log start has passed the last value": [S(1, 0, **K), WHOLE(1, log_start=1)],
+    "a tombstone is gone long after delete.retention.ms": (
+        [TOPIC(COMPACT), S(1, 0, **NIL), WHOLE(1, **LATE)]
+    ),
+    "a tombstone is gone; the topic's settings are unknown": [S(1, 0, **NIL), WHOLE(1)],
+    "the value and, after delete.retention.ms, its tombstone are gone": (
+        [TOPIC(BRIEF), S(1, 0, **K), S(2, 1, **NIL), *LOG(None, None, **LATE)]
+    ),
+    "the value and its tombstone are removed during one read": [
         TOPIC(BRIEF),
         S(1, 0, **K),
         S(2, 1, **NIL),
         *LOG(1, None, **K, **(LATE | {"t_complete_ns": HOUR_NS + 2 * SECOND_NS})),
     ],
-    "above its tombstone a value returns": [
-        TOPIC(BRIEF),
-        S(1, 0, **NIL),
-        S(2, 1, **K),
-        *LOG(None, 2, **K, **LATE),
-    ],
-    "under a tombstone of unknown place": [S(1, 0, **K), S(2, **NIL), WHOLE(2, **FINAL)],
-    "under a record that is on its way": [S(1, 0, **K), S(2, **K), WHOLE(2)],
-    "above it an aborted record": [
-        S(1, 0, **K),
-        S(2, 1, **K, **TXN),
-        {"f": "abort", "txn": 1},
-        *LOG(1, None, **K),
-    ],
-    "acks 1 proves nothing": [S(1, 0, **K, acks=1), S(2, 1, **J), *LOG(None, 2, **J)],
-    "elsewhere on a follower, which will cut it off": [
-        S(1, 1, **K),
-        *LOG(None, 1, **K),
-        *LOG(1, replica=2, high_watermark=0, **K),
-    ],
+    "a newer value follows the tombstone": (
+        [TOPIC(BRIEF), S(1, 0, **NIL), S(2, 1, **K), *LOG(None, 2, **K, **LATE)]
+    ),
+    "a tombstone of unknown offset may have replaced the value": (
+        [S(1, 0, **K), S(2, **NIL), WHOLE(2, **FINAL)]
+    ),
+    "a send without an answer may have replaced the value": [S(1, 0, **K), S(2, **K), WHOLE(2)],
+    "an aborted record of the key above the last value is gone": (
+        [S(1, 0, **K), S(2, 1, **K, **TXN), {"f": "abort", "txn": 1}, *LOG(1, None, **K)]
+    ),
+    "the value was acknowledged with acks=1 only": (
+        [S(1, 0, **K, acks=1), S(2, 1, **J), *LOG(None, 2, **J)]
+    ),
+    "a follower has the record at another offset above its high watermark": (
+        [S(1, 1, **K), *LOG(None, 1, **K), *LOG(1, replica=2, high_watermark=0, **K)]
+    ),
 }
 
 INVALID: Invalid = {
-    "the last value": (
+    "the last value of a key is gone": (
         [S(1, 0, **K), S(2, 1, **J), *LOG(None, 2, **J)],
         [("last-value-lost", (0, 1000))],
     ),
-    "on a follower alone": (
+    "the last value of a key is gone from a follower": (
         [S(1, 0, **K), *LOG(1, **K), *LOG(None, replica=2, **K)],
         [("last-value-lost", (0, 1000))],
     ),
-    "for an aborted record": (
+    "the last committed value is gone; only an aborted one follows it": (
         [S(1, 0, **K), S(2, 1, **K, **TXN), {"f": "abort", "txn": 1}, *LOG(None, 2, **K)],
         [("last-value-lost", (0, 1000))],
     ),
-    "for a record that never came": (
+    "the last value is gone; the send that might replace it never arrived": (
         [S(1, 0, **K), S(2, **K), WHOLE(2, **FINAL)],
         [("last-value-lost", (0, 2))],
     ),
-    "a tombstone, at once": (
+    "a tombstone is gone before delete.retention.ms": (
         [TOPIC(COMPACT), S(1, 0, **NIL), WHOLE(1)],
         [("tombstone-lost-early", (1, 2))],
     ),
-    "a tombstone, a day before its time": (
+    "a tombstone is gone a day before delete.retention.ms": (
         [TOPIC('{"cleanup.policy": "compact"}'), S(1, 0, **NIL), WHOLE(1)],
         [("tombstone-lost-hours-early", (1, 2))],
     ),
-    "a value is back whose tombstone has gone": (
+    "a deleted value is back after its tombstone was removed": (
         [TOPIC(BRIEF), S(1, 0, **K), S(2, 1, **NIL), *LOG(1, None, **K, **LATE)],
         [("key-resurrected", (2, 1000))],
     ),
-    "moved": ([S(1, 0, **J), S(2, 1, **K), *LOG(1, None, 2, **K)], [("record-moved", (1, 1000))]),
+    "compaction moved a record to another offset": (
+        [S(1, 0, **J), S(2, 1, **K), *LOG(1, None, 2, **K)],
+        [("record-moved", (1, 1000))],
+    ),
 }

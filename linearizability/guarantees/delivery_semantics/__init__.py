@@ -11,7 +11,7 @@ ABOUT = About(
     family=Family.DUPLICATE,
     place=1,
     meaning="read less or more often than promised",
-    picture="exactly once, twice",
+    picture="exactly once: the record is delivered twice",
     claims=("SEM-1", "SEM-2", "SEM-3"),
     kinds={
         "delivered-twice": (Family.DUPLICATE, "read more often than their producer promised"),

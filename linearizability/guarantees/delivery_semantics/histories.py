@@ -6,38 +6,39 @@ READING = {"op_id": 1000, "process": 9}
 """The columns of one operation that reads the whole partition."""
 
 VALID: Valid = {
-    "once": [S(1, 0), P(1, 0, **READING), WHOLE(1, **READING, record_index=1)],
-    "at most once, lost": [S(1, None, acks=0, idempotent=False, type="ok"), WHOLE(0)],
-    "at least once, twice": [
+    "exactly once: the record is delivered once": (
+        [S(1, 0), P(1, 0, **READING), WHOLE(1, **READING, record_index=1)]
+    ),
+    "at most once: the record is lost": [S(1, None, acks=0, idempotent=False, type="ok"), WHOLE(0)],
+    "at least once: the record is delivered twice": [
         S(1, 0, idempotent=False),
         P(1, 0, **READING),
         P(1, 1, **READING, record_index=1),
         WHOLE(2, **READING, record_index=2),
     ],
-    "acks 1, lost": [S(1, 0, acks=1, idempotent=False), WHOLE(1)],
-    "acks 1, lost with its leader": [
-        S(1, 0, acks=1, idempotent=False),
-        WHOLE(1, final=True, leader_epoch=1),
-    ],
-    "acks 1, after another leader": [
+    "acks=1: the record is lost during the run": [S(1, 0, acks=1, idempotent=False), WHOLE(1)],
+    "acks=1: the record is lost, and another leader was elected": (
+        [S(1, 0, acks=1, idempotent=False), WHOLE(1, final=True, leader_epoch=1)]
+    ),
+    "acks=1: the record is lost, and two leaders have answered": [
         S(1, 0, acks=1, idempotent=False),
         SAYS(0, leader_epoch=1),
         WHOLE(1, final=True, leader_epoch=0),
     ],
-    "of unknown outcome": [S(1), WHOLE(3)],
-    "aborted": [S(1, 0, **TXN), END("abort", 1), WHOLE(2)],
-    "sent again by the workload": [
+    "a record of unknown outcome is not delivered": [S(1), WHOLE(3)],
+    "an aborted record is not delivered": [S(1, 0, **TXN), END("abort", 1), WHOLE(2)],
+    "the workload sent the value twice": [
         S(1, 0),
         S(1, 1),
         P(1, 0, **READING),
         P(1, 1, **READING, record_index=1),
         WHOLE(2, **READING, record_index=2),
     ],
-    "acknowledged after the reading began": [WHOLE(1, t_complete_ns=99), S(1, 0)],
-    "deleted": [S(1, 0), WHOLE(1, log_start=1)],
-    "compacted": [S(1, 0, key="k"), S(2, 1, key="k"), WHOLE(1)],
-    "a replica's own log": [S(1, 0), WHOLE(1, replica=2)],
-    "by two readings": [
+    "the record was acknowledged after the read began": [WHOLE(1, t_complete_ns=99), S(1, 0)],
+    "the log start has passed the record": [S(1, 0), WHOLE(1, log_start=1)],
+    "compaction removed the older value of the key": [S(1, 0, key="k"), S(2, 1, key="k"), WHOLE(1)],
+    "a follower that was read directly does not have the record": [S(1, 0), WHOLE(1, replica=2)],
+    "two reads deliver the record once each": [
         S(1, 0),
         P(1, 0, **READING),
         WHOLE(1, **READING, record_index=1),
@@ -47,14 +48,20 @@ VALID: Valid = {
 }
 
 INVALID: Invalid = {
-    "exactly once, lost": ([S(1, 0), WHOLE(1)], [("not-delivered", (0, 1))]),
-    "at least once, lost": ([S(1, 0, idempotent=False), WHOLE(1)], [("not-delivered", (0, 1))]),
-    "acks 1, lost by the only leader": (
+    "exactly once: the record is lost": ([S(1, 0), WHOLE(1)], [("not-delivered", (0, 1))]),
+    "at least once: the record is lost": (
+        [S(1, 0, idempotent=False), WHOLE(1)],
+        [("not-delivered", (0, 1))],
+    ),
+    "acks=1: the record is lost although the leader never changed": (
         [S(1, 0, acks=1, idempotent=False), WHOLE(1, final=True, leader_epoch=0)],
         [("not-delivered", (0, 1))],
     ),
-    "another reading has it": ([S(1, 0), P(1, 0), WHOLE(1)], [("not-delivered", (0, 2))]),
-    "exactly once, twice": (
+    "one read has the record, a later one does not": (
+        [S(1, 0), P(1, 0), WHOLE(1)],
+        [("not-delivered", (0, 2))],
+    ),
+    "exactly once: the record is delivered twice": (
         [
             S(1, 0),
             P(1, 0, **READING),
@@ -63,7 +70,7 @@ INVALID: Invalid = {
         ],
         [("delivered-twice", (0, 1000))],
     ),
-    "at most once, twice": (
+    "at most once: the record is delivered twice": (
         [
             S(1, None, acks=0, idempotent=False, type="ok"),
             P(1, 0, **READING),
@@ -72,7 +79,7 @@ INVALID: Invalid = {
         ],
         [("delivered-twice", (0, 1000))],
     ),
-    "of unknown outcome, twice": (
+    "a record of unknown outcome is delivered twice": (
         [
             S(1),
             P(1, 0, **READING),
@@ -81,5 +88,8 @@ INVALID: Invalid = {
         ],
         [("delivered-twice", (0, 1000))],
     ),
-    "committed, lost": ([S(1, 0, **TXN), END("commit", 1), WHOLE(2)], [("not-delivered", (0, 2))]),
+    "a committed record is lost": (
+        [S(1, 0, **TXN), END("commit", 1), WHOLE(2)],
+        [("not-delivered", (0, 2))],
+    ),
 }

@@ -10,7 +10,7 @@ ABOUT = About(
     family=Family.TRANSACTION,
     place=3,
     meaning="read under read_committed before they were committed",
-    picture="before a commit",
+    picture="a record is read before its transaction commits",
     claims=("FET-2", "TXN-5"),
     arrows=True,
 )

@@ -3,15 +3,23 @@
 from linearizability.hand_written.rows import Invalid, P, S, Valid
 
 VALID: Valid = {
-    "each once": [S(1, 0), S(2, 1), P(1, 0), P(2, 1), P(1, 0, process=2)],
-    "no idempotence": [S(1, 0, idempotent=False), P(1, 0), P(1, 1)],
-    "the workload sent it twice": [S(1, 0), S(1, 1), P(1, 0), P(1, 1)],
-    "two partitions": [S(1, 0), P(1, 0), P(1, 1, partition=1)],
-    "an unproven acknowledgement": [S(1, 0, acks=1), P(1, 1)],
+    "each reader receives each record once": (
+        [S(1, 0), S(2, 1), P(1, 0), P(2, 1), P(1, 0, process=2)]
+    ),
+    "the producer was not idempotent": [S(1, 0, idempotent=False), P(1, 0), P(1, 1)],
+    "the workload sent the value twice": [S(1, 0), S(1, 1), P(1, 0), P(1, 1)],
+    "the copies are in two partitions": [S(1, 0), P(1, 0), P(1, 1, partition=1)],
+    "a record acknowledged with acks=1 is read at another offset": [S(1, 0, acks=1), P(1, 1)],
 }
 
 INVALID: Invalid = {
-    "read twice": ([S(1, 0), P(1, 0), P(1, 4)], [("duplicate", (0, 2))]),
-    "acknowledged elsewhere": ([S(1, 0), P(1, 3)], [("duplicate", (0, 1))]),
-    "of unknown outcome": ([S(1), P(1, 0), P(1, 3)], [("duplicate", (0, 1, 2))]),
+    "a record is read at two offsets": ([S(1, 0), P(1, 0), P(1, 4)], [("duplicate", (0, 2))]),
+    "a record is read at another offset than the acknowledged one": (
+        [S(1, 0), P(1, 3)],
+        [("duplicate", (0, 1))],
+    ),
+    "a record of unknown outcome is read at two offsets": (
+        [S(1), P(1, 0), P(1, 3)],
+        [("duplicate", (0, 1, 2))],
+    ),
 }

@@ -13,6 +13,6 @@ ABOUT = About(
     family=Family.TRANSACTION,
     place=1,
     meaning="transactions did not end as their producer was told",
-    picture="committed, but its marker aborts",
+    picture="committed, but the log has an abort marker",
     claims=("TXN-2", "ORD-3"),
 )

@@ -52,40 +52,30 @@ TO_ABORT = WHOLE_READ(RAW(1, 0), MARKER("abort", 1))
 TOLD, TOLD_OTHER, TOLD_NONE = ASKS(5, **INPUTS), ASKS(3, **INPUTS), ASKS(None, **INPUTS)
 
 VALID: Valid = {
-    "committed": [*SENT, COMMIT, *TO_COMMIT, TOLD],
-    "aborted": [*SENT, ABORT, *TO_ABORT, TOLD_NONE],
-    "a client died, and time aborted": [S(1, 0, **TXN), *TO_ABORT],
-    "a commit that failed may have happened": [
-        *SENT,
-        END("commit", 1, type="fail"),
-        *TO_COMMIT,
-        TOLD,
-    ],
-    "an abort after a commit of unknown end": [*SENT, UNKNOWN, ABORT, *TO_COMMIT, TOLD],
-    "answered before its marker is written": [S(1, 0, **TXN), COMMIT, *WHOLE_READ(RAW(1, 0))],
-    "the last stable offset had not passed it yet": [
-        S(1, 0, **TXN),
-        COMMIT,
-        S(2, 2),
-        *WHOLE_READ(RAW(1, 0)),
-        P(2, 2, t_complete_ns=6_000),
-    ],
-    "another commit came later": [
-        OFFSET,
-        S(1, 0, **TXN),
-        COMMITS(3, **INPUTS),
-        COMMIT,
-        P(1, 0),
-        TOLD_OTHER,
-    ],
-    "another commit may have come later": [
-        *SENT,
-        COMMITS(3, type="info", **INPUTS),
-        COMMIT,
-        P(1, 0),
-        TOLD_OTHER,
-    ],
-    "a transaction that does not say what it sent": [
+    "a committed transaction has its records, offsets and commit marker": (
+        [*SENT, COMMIT, *TO_COMMIT, TOLD]
+    ),
+    "an aborted transaction has an abort marker and no offsets": (
+        [*SENT, ABORT, *TO_ABORT, TOLD_NONE]
+    ),
+    "the coordinator aborted the transaction of a dead client": [S(1, 0, **TXN), *TO_ABORT],
+    "a commit that failed has taken effect": (
+        [*SENT, END("commit", 1, type="fail"), *TO_COMMIT, TOLD]
+    ),
+    "an abort follows a commit of unknown outcome": [*SENT, UNKNOWN, ABORT, *TO_COMMIT, TOLD],
+    "the commit is answered before its marker is written": (
+        [S(1, 0, **TXN), COMMIT, *WHOLE_READ(RAW(1, 0))]
+    ),
+    "the read ended before the last stable offset had passed the transaction": (
+        [S(1, 0, **TXN), COMMIT, S(2, 2), *WHOLE_READ(RAW(1, 0)), P(2, 2, t_complete_ns=6_000)]
+    ),
+    "a later commit replaced the transaction's offset": (
+        [OFFSET, S(1, 0, **TXN), COMMITS(3, **INPUTS), COMMIT, P(1, 0), TOLD_OTHER]
+    ),
+    "a commit of unknown outcome may have replaced the transaction's offset": (
+        [*SENT, COMMITS(3, type="info", **INPUTS), COMMIT, P(1, 0), TOLD_OTHER]
+    ),
+    "an open transaction may have replaced the offset": [
         *SENT,
         P(7, 4, txn=2, group="g", member_id="m", **INPUTS),
         END("commit", 2, type="info"),
@@ -93,7 +83,7 @@ VALID: Valid = {
         P(1, 0),
         ASKS(9, **INPUTS),
     ],
-    "the next transaction sent the same again": [
+    "the next transaction sent the aborted one's offset again": [
         *SENT,
         ABORT,
         SENDS_OFFSET(5, **INPUTS) | {"txn": 2},
@@ -102,44 +92,35 @@ VALID: Valid = {
         P(2, 2),
         TOLD,
     ],
-    "an old coordinator may know an older one": [
-        *SENT,
-        COMMIT,
-        P(1, 0),
-        ASKS(None, **INPUTS) | {"final": False},
-    ],
-    "a raw client may commit over a failed send": [
-        S(1, 0, **TXN),
-        S(2, type="fail", client="raw", **TXN),
-        COMMIT,
-        P(1, 0),
-    ],
-    "librdkafka refuses a record in the call itself": [
+    "during the run, a replaced coordinator returns no offset": (
+        [*SENT, COMMIT, P(1, 0), ASKS(None, **INPUTS) | {"final": False}]
+    ),
+    "a raw client commits after a failed send": (
+        [S(1, 0, **TXN), S(2, type="fail", client="raw", **TXN), COMMIT, P(1, 0)]
+    ),
+    "librdkafka refused a record in the call itself": [
         S(1, 0, **TXN),
         S(2, type="fail", client="confluent", error="MESSAGE_TOO_LARGE", **TXN),
         COMMIT,
         P(1, 0),
     ],
-    "an application aborts after a failed send": [
-        S(1, 0, **TXN),
-        S(2, type="fail", client="java", **TXN),
-        ABORT,
-    ],
-    "a producer that has committed refuses to send": [
-        S(1, 0, **TXN),
-        COMMIT,
-        S(2, type="fail", client="java", **TXN),
-        P(1, 0),
-    ],
-    "acknowledged before its end": [S(1, 0, **TXN), S(2, 1), COMMIT, P(1, 0), P(2, 1)],
+    "an application aborts after a failed send": (
+        [S(1, 0, **TXN), S(2, type="fail", client="java", **TXN), ABORT]
+    ),
+    "a producer that has committed refuses to send": (
+        [S(1, 0, **TXN), COMMIT, S(2, type="fail", client="java", **TXN), P(1, 0)]
+    ),
+    "a record outside transactions is acknowledged before the transaction ends": (
+        [S(1, 0, **TXN), S(2, 1), COMMIT, P(1, 0), P(2, 1)]
+    ),
 }
 
 INVALID: Invalid = {
-    "committed, but its marker aborts": (
+    "committed, but the log has an abort marker": (
         [S(1, 0, **TXN), COMMIT, *TO_ABORT],
         [("committed-but-not", (0, 1, 1000))],
     ),
-    "committed, but its offsets are not": (
+    "committed, but the group has another offset": (
         [*SENT, COMMIT, P(1, 0), TOLD_OTHER],
         [("committed-but-not", (1, 2, 4))],
     ),
@@ -147,27 +128,27 @@ INVALID: Invalid = {
         [*SENT, COMMIT, P(1, 0), TOLD_NONE],
         [("committed-but-not", (1, 2, 4))],
     ),
-    "committed, but an older commit is in force": (
+    "committed, but the group has the offset of an older commit": (
         [COMMITS(3, **INPUTS), *SENT, COMMIT, P(1, 0), TOLD_OTHER],
         [("committed-but-not", (2, 3, 5))],
     ),
-    "aborted, but its marker commits": (
+    "aborted, but the log has a commit marker": (
         [S(1, 0, **TXN), ABORT, *TO_COMMIT],
         [("aborted-but-committed", (0, 1, 1000))],
     ),
-    "aborted, but its offsets are in force": (
+    "aborted, but the group has its offset": (
         [*SENT, ABORT, P(9, 4), TOLD],
         [("aborted-but-committed", (1, 2, 4))],
     ),
-    "nobody asked for its commit": (
+    "the log has a commit marker that nobody asked for": (
         [S(1, 0, **TXN), *TO_COMMIT],
         [("committed-unasked", (0, 1000))],
     ),
-    "nobody asked for its commit, and a reader was given it": (
+    "a reader receives a record of a transaction that nobody committed": (
         [S(1, 0, **TXN), END("abort", 1, type="info"), P(1, 0)],
         [("committed-unasked", (0, 2))],
     ),
-    "it has no marker": (
+    "a committed transaction has no marker": (
         [
             S(1, 0, **TXN),
             COMMIT,
@@ -177,7 +158,7 @@ INVALID: Invalid = {
         ],
         [("no-marker", (0, 1, 3, 1000))],
     ),
-    "the next transaction began before its marker": (
+    "the next transaction's record stands before the marker": (
         [
             S(1, 0, **TXN),
             COMMIT,
@@ -187,27 +168,27 @@ INVALID: Invalid = {
         ],
         [("no-marker", (0, 1, 1000))],
     ),
-    "it came after its end": (
+    "a record arrives after its transaction was aborted": (
         [S(1, None, **TXN, t_complete_ns=None), ABORT, S(2, 0), P(2, 0), P(1, 1, **RU)],
         [("joined-after-its-end", (0, 1, 2))],
     ),
-    "it was sent after its end": (
+    "a record was sent and accepted after its transaction was committed": (
         [S(1, 0, **TXN), COMMIT, S(2, 2, **TXN), P(1, 0)],
         [("joined-after-its-end", (1, 2))],
     ),
-    "a client library committed over a failed send": (
+    "a client library committed after a failed send": (
         [S(1, 0, **TXN), S(2, type="fail", client="java", **TXN), COMMIT, P(1, 0)],
         [("committed-over-failed-send", (1, 2))],
     ),
-    "a client library committed over a send that it gave up": (
+    "a client library committed after a send that it gave up": (
         [S(1, 0, **TXN), S(2, client="confluent", **TXN), COMMIT, P(1, 0)],
         [("committed-over-failed-send", (1, 2))],
     ),
-    "of unknown end, its offsets without its record": (
+    "outcome unknown: offsets committed, record aborted": (
         [*SENT, UNKNOWN, TOLD, *TO_ABORT],
         [("torn-offsets", (1, 3))],
     ),
-    "of unknown end, its record without its offsets": (
+    "outcome unknown: record committed, offsets not": (
         [*SENT, UNKNOWN, P(1, 0), TOLD_OTHER],
         [("torn-offsets", (1, 4))],
     ),

@@ -12,7 +12,7 @@ ABOUT = About(
     family=Family.DUPLICATE,
     place=2,
     meaning="not consumed by exactly one committed transaction",
-    picture="two transactions",
+    picture="two committed transactions consume the same record",
     claims=("EOS-1",),
     kinds={
         "consumed-never": (Family.LOSS, "consumed by aborted transactions only"),

@@ -13,7 +13,7 @@ ABOUT = About(
     family=Family.TRANSACTION,
     place=6,
     meaning="written by a producer that had been fenced",
-    picture="a fenced producer writes",
+    picture="a record of an older epoch follows a newer one",
     claims=("TXN-1",),
     kinds={
         "reused-epoch": (Family.TRANSACTION, "two producers were given the same epoch"),

@@ -48,86 +48,103 @@ FIVE_SECONDS = [COMES(100), FROM(101, BEGIN), FROM(102, S(1, 0, **TXN)), FROM(10
 """A transaction that was begun at 101 s and refused as fenced at 106 s."""
 
 VALID: Valid = {
-    "fenced after its time-out": [*FIVE_SECONDS[:3], FROM(112, FENCED)],
-    "fenced by its successor": [*FIVE_SECONDS[:3], COMES(104), FIVE_SECONDS[3]],
-    "fenced by one of which nobody has heard": [
-        *FIVE_SECONDS[:3],
-        COMES(104, type="info", t_complete_ns=None),
-        FIVE_SECONDS[3],
-    ],
-    "fenced by one that may come late": [FROM(50, BEGIN, txn=2, type="fail"), *FIVE_SECONDS],
-    "it had asked for an abort": [*FIVE_SECONDS[:3], FROM(105, ABORT), FIVE_SECONDS[3]],
-    "it was never let in": [*FIVE_SECONDS[:2], FIVE_SECONDS[3]],
-    "its time-out is not told": [COMES(100, settings=None), *FIVE_SECONDS[1:]],
-    "a fault may have repeated what fences it": [FAULT("Kill", **at(60)), *FIVE_SECONDS],
-    "who is the newest goes on": [GIVES(1), GIVES(2, asked="epoch", asked_offset=1), RAW(1, 0)],
-    "epochs grow": [RAW(1, 0, **LED), RAW(2, 1, **NEWER, **LED)],
-    "a marker of a newer epoch": [
-        RAW(1, 0, **LED),
-        RAW(None, 1, **NEWER, **MARKER),
-        RAW(2, 2, **NEWER, **LED),
-    ],
-    "another producer": [RAW(1, 0, **NEWER, **LED), RAW(2, 1, producer_id=8, **LED)],
-    "the next transaction's epoch": [
-        S(1, 0, **TXN),
-        COMMIT,
-        S(2, 0, txn=2, **THERE),
-        RAW(1, 0),
-        RAW(2, 0, **NEWER, **THERE),
-    ],
-    "asked for before": [S(1, 0, **TXN, t_complete_ns=99), GIVES(1), RAW(1, 0)],
-    "out to another": [GIVES(1, producer_id=8), S(1, 0, **TXN), RAW(1, 0), COMMIT],
-    "written in either epoch": [GIVES(1), S(1, 0, **TXN), RAW(1, 0), RAW(1, 1, **NEWER)],
-    "refused": [S(1, 0, **TXN), GIVES(1), COMMIT | {"type": "fail"}, RAW(1, 0)],
-    "the next epoch": [GIVES(1), GIVES(2), RAW(1, 0)],
+    "a producer is fenced after its transaction timed out": [*FIVE_SECONDS[:3], FROM(112, FENCED)],
+    "a producer is fenced by its successor": [*FIVE_SECONDS[:3], COMES(104), FIVE_SECONDS[3]],
+    "a successor's InitProducerId has an unknown outcome": (
+        [*FIVE_SECONDS[:3], COMES(104, type="info", t_complete_ns=None), FIVE_SECONDS[3]]
+    ),
+    "a failed begin may have sent an InitProducerId that arrives late": (
+        [FROM(50, BEGIN, txn=2, type="fail"), *FIVE_SECONDS]
+    ),
+    "the producer had asked for an abort": [*FIVE_SECONDS[:3], FROM(105, ABORT), FIVE_SECONDS[3]],
+    "no send had joined the transaction": [*FIVE_SECONDS[:2], FIVE_SECONDS[3]],
+    "the transaction time-out is unknown": [COMES(100, settings=None), *FIVE_SECONDS[1:]],
+    "a fault may have caused InitProducerId to be sent again": (
+        [FAULT("Kill", **at(60)), *FIVE_SECONDS]
+    ),
+    "the newest producer asks for its next epoch": (
+        [GIVES(1), GIVES(2, asked="epoch", asked_offset=1), RAW(1, 0)]
+    ),
+    "the epochs of a producer id grow": [RAW(1, 0, **LED), RAW(2, 1, **NEWER, **LED)],
+    "a marker of a newer epoch comes first": (
+        [RAW(1, 0, **LED), RAW(None, 1, **NEWER, **MARKER), RAW(2, 2, **NEWER, **LED)]
+    ),
+    "the older epoch belongs to another producer id": (
+        [RAW(1, 0, **NEWER, **LED), RAW(2, 1, producer_id=8, **LED)]
+    ),
+    "the newer epoch is that of the producer's own next transaction": (
+        [S(1, 0, **TXN), COMMIT, S(2, 0, txn=2, **THERE), RAW(1, 0), RAW(2, 0, **NEWER, **THERE)]
+    ),
+    "the send began before the newer epoch was given out": (
+        [S(1, 0, **TXN, t_complete_ns=99), GIVES(1), RAW(1, 0)]
+    ),
+    "the newer epoch belongs to another producer id": (
+        [GIVES(1, producer_id=8), S(1, 0, **TXN), RAW(1, 0), COMMIT]
+    ),
+    "the producer also wrote under the newer epoch": (
+        [GIVES(1), S(1, 0, **TXN), RAW(1, 0), RAW(1, 1, **NEWER)]
+    ),
+    "the fenced producer's commit was refused": (
+        [S(1, 0, **TXN), GIVES(1), COMMIT | {"type": "fail"}, RAW(1, 0)]
+    ),
+    "InitProducerId returned two epochs in turn": [GIVES(1), GIVES(2), RAW(1, 0)],
 }
 
 INVALID: Invalid = {
-    "fenced within its time-out": (FIVE_SECONDS, [("fenced-early", (1, 3))]),
-    "fenced within its time-out, long after others": (
+    "a producer without a successor is fenced within its time-out": (
+        FIVE_SECONDS,
+        [("fenced-early", (1, 3))],
+    ),
+    "a producer is fenced within its time-out, long after a fault": (
         [FAULT("Kill", **at(10)), FAULT("Heal", **at(20)), *FIVE_SECONDS],
         [("fenced-early", (3, 5))],
     ),
-    "fenced though only another id got a producer": (
+    "a producer is fenced when another transactional id gets a producer": (
         [*FIVE_SECONDS[:3], COMES(104, transactional_id="q"), FIVE_SECONDS[3]],
         [("fenced-early", (1, 4))],
     ),
-    "a fenced producer writes": (
+    "a record of an older epoch follows a newer one": (
         [RAW(1, 0, **NEWER, **LED), RAW(2, 1, **LED)],
         [("fenced-epoch-writes", (1000,))],
     ),
-    "behind a newer marker": (
+    "a record of an older epoch follows a newer marker": (
         [RAW(1, 0, **LED), RAW(None, 1, **NEWER, **MARKER), RAW(2, 2, **LED)],
         [("fenced-epoch-writes", (1000,))],
     ),
-    "a late marker": (
+    "a marker of an older epoch follows a newer record": (
         [RAW(1, 0, **NEWER, **LED), RAW(None, 1, **MARKER)],
         [("fenced-epoch-writes", (1000,))],
     ),
-    "it writes when another was let in": (
+    "a producer writes after InitProducerId returned a newer epoch": (
         [GIVES(1), S(1, 0, **TXN), RAW(1, 0)],
         [("zombie-writes", (0, 1))],
     ),
-    "what it writes is not acknowledged": (
+    "a fenced producer's record is in the log without an acknowledgement": (
         [GIVES(1), S(1, None, **TXN), RAW(1, 0)],
         [("zombie-writes", (0, 1))],
     ),
-    "it writes when another wrote elsewhere": (
+    "a producer writes after a newer epoch wrote to another partition": (
         [S(1, 0, txn=2, **THERE), S(2, 0, **TXN), RAW(1, 0, **NEWER, **THERE), RAW(2, 0)],
         [("zombie-writes", (0, 1))],
     ),
-    "it commits an offset": (
+    "a fenced producer commits an offset": (
         [GIVES(1), SENDS_OFFSET(5, producer_id=7, producer_epoch=0)],
         [("zombie-commits-offsets", (0, 1))],
     ),
-    "it commits its transaction": (
+    "a fenced producer commits its transaction": (
         [S(1, 0, **TXN), GIVES(1), COMMIT, RAW(1, 0)],
         [("zombie-ends", (1, 2))],
     ),
-    "it is given the next epoch": (
+    "a fenced producer receives the next epoch": (
         [GIVES(1), GIVES(2, asked="epoch", asked_offset=0), RAW(1, 0)],
         [("zombie-rejoins", (0, 1))],
     ),
-    "two are given one epoch": ([GIVES(1), GIVES(1), RAW(1, 0)], [("reused-epoch", (0, 1))]),
-    "an epoch is given back": ([GIVES(2), GIVES(1), RAW(1, 0)], [("reused-epoch", (0, 1))]),
+    "InitProducerId returned one epoch twice": (
+        [GIVES(1), GIVES(1), RAW(1, 0)],
+        [("reused-epoch", (0, 1))],
+    ),
+    "InitProducerId returned an older epoch": (
+        [GIVES(2), GIVES(1), RAW(1, 0)],
+        [("reused-epoch", (0, 1))],
+    ),
 }

@@ -13,6 +13,6 @@ ABOUT = About(
     family=Family.DELIVERY,
     place=2,
     meaning="passed over by a consumer group",
-    picture="hidden by a final read",
+    picture="the group skips a record that only the final read returns",
     claims=("OFF-1", "SEM-2"),
 )

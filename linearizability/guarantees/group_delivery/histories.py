@@ -16,8 +16,8 @@ GO_ON = [S(1, 0), S(2, 1), P(1, 0, **MEMBER), S(3, 2)]
 """The group receives the first of three records."""
 
 VALID: Valid = {
-    "a member seeks over it": [*GO_ON, SEEK(2), P(3, 2, **MEMBER, session=1)],
-    "shared by two members": [
+    "a member sought over the record": [*GO_ON, SEEK(2), P(3, 2, **MEMBER, session=1)],
+    "two members receive the records between them": [
         S(1, 0),
         S(2, 1),
         S(3, 2),
@@ -25,7 +25,7 @@ VALID: Valid = {
         P(2, 1, **MEMBER, process=2),
         P(3, 2, **MEMBER),
     ],
-    "given to a failed poll": [
+    "a failed poll received the record": [
         S(1, 0),
         S(2, 1),
         S(3, 2),
@@ -33,7 +33,7 @@ VALID: Valid = {
         P(2, 1, **MEMBER, type="fail"),
         P(3, 2, **MEMBER),
     ],
-    "maybe given to an unknown poll": [
+    "a poll of unknown outcome may have received the record": [
         S(1, 0),
         S(2, 1),
         S(3, 2),
@@ -41,7 +41,7 @@ VALID: Valid = {
         P(None, None, **MEMBER, type="info"),
         P(3, 2, **MEMBER),
     ],
-    "maybe given to a poll of an unknown partition": [
+    "a poll of unknown outcome and partition may have received the record": [
         S(1, 0),
         S(2, 1),
         S(3, 2),
@@ -49,7 +49,7 @@ VALID: Valid = {
         P(None, None, **MEMBER, type="info", topic=None, partition=None),
         P(3, 2, **MEMBER),
     ],
-    "maybe given to a member that went on in a session of before": [
+    "a member that lost its answer may have received the record": [
         S(1, 0),
         S(2, 1),
         S(3, 2),
@@ -59,7 +59,7 @@ VALID: Valid = {
         P(1, 0, **MEMBER),
         P(3, 2, **MEMBER, process=2, session=7),
     ],
-    "not over when a poll of an unknown partition began": [
+    "a poll of unknown outcome began before the next record was received": [
         S(1, 0),
         S(2, 1),
         S(3, 2),
@@ -67,33 +67,33 @@ VALID: Valid = {
         P(3, 2, **MEMBER, t_complete_ns=70),
         P(None, None, **MEMBER, type="info", topic=None, partition=None),
     ],
-    "aborted": [S(1, 0), S(2, 1, **TXN), ABORT, S(3, 3), P(1, 0, **MEMBER), P(3, 3, **MEMBER)],
-    "before the first": [S(1, 0), S(2, 1), P(2, 1, **MEMBER), P(1, 0)],
-    "not by a member": [
-        S(1, 0),
-        S(2, 1),
-        S(3, 2),
-        P(1, 0, group="g"),
-        P(3, 2, group="g"),
-        P(3, 2, **MEMBER),
-    ],
+    "the group passed over an aborted record": (
+        [S(1, 0), S(2, 1, **TXN), ABORT, S(3, 3), P(1, 0, **MEMBER), P(3, 3, **MEMBER)]
+    ),
+    "the group began after the record": [S(1, 0), S(2, 1), P(2, 1, **MEMBER), P(1, 0)],
+    "consumers without membership passed over the record": (
+        [S(1, 0), S(2, 1), S(3, 2), P(1, 0, group="g"), P(3, 2, group="g"), P(3, 2, **MEMBER)]
+    ),
 }
 
 INVALID: Invalid = {
-    "sought over when it had been passed over": (
+    "a member sought ahead only after the record had been skipped": (
         [*GO_ON, P(3, 2, **MEMBER), SEEK(4)],
         [("group-skip", (1, 2, 4))],
     ),
-    "sought to": ([*GO_ON, SEEK(1), P(3, 2, **MEMBER, session=1)], [("group-skip", (1, 2, 5))]),
-    "hidden by a final read": (
+    "a member sought to the record, and then skipped it": (
+        [*GO_ON, SEEK(1), P(3, 2, **MEMBER, session=1)],
+        [("group-skip", (1, 2, 5))],
+    ),
+    "the group skips a record that only the final read returns": (
         [S(1, 0), S(2, 1), S(3, 2), P(1, 0, **MEMBER), P(3, 2, **MEMBER), P(2, 1)],
         [("group-skip", (1, 3, 4))],
     ),
-    "two members": (
+    "two members receive the records around the skipped one": (
         [S(1, 0), S(2, 1), S(3, 2), P(3, 2, **MEMBER, process=2), P(1, 0, **MEMBER)],
         [("group-skip", (1, 3, 4))],
     ),
-    "before an unknown poll, and before one that is the group's no more": (
+    "a poll of unknown outcome came only after the skip": (
         [
             S(1, 0),
             S(2, 1),
@@ -105,7 +105,7 @@ INVALID: Invalid = {
         ],
         [("group-skip", (1, 3, 4))],
     ),
-    "skipped before the group's poll of an unknown partition, and after another group's": (
+    "polls of unknown outcome were another group's, or came after the skip": (
         [
             P(None, None, group="h", member_id="m", type="info", topic=None, partition=None),
             S(1, 0),
@@ -118,7 +118,7 @@ INVALID: Invalid = {
         ],
         [("group-skip", (2, 4, 5))],
     ),
-    "after a poll of an unknown partition, whose process was seen again": (
+    "the process of an earlier poll of unknown outcome received other records since": (
         [
             P(None, None, **MEMBER, type="info", topic=None, partition=None),
             S(1, 0),
@@ -130,7 +130,7 @@ INVALID: Invalid = {
         ],
         [("group-skip", (2, 4, 5))],
     ),
-    "long after a poll of an unknown partition, of a process that was never seen again": (
+    "a poll of unknown outcome came a minute before the skip": (
         [
             P(None, None, **MEMBER, type="info", topic=None, partition=None, process=3),
             S(1, 0),
@@ -142,7 +142,7 @@ INVALID: Invalid = {
         ],
         [("group-skip", (2, 4, 5))],
     ),
-    "in one session, while the poll of another member was unknown": (
+    "one session skips the record during another member's poll of unknown outcome": (
         [
             S(1, 0),
             S(2, 1),

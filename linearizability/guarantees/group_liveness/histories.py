@@ -76,25 +76,28 @@ def BEATS(second: float, outcome: str = "ok", **more: object) -> Row:
 LEAVES: Row = BEATS(2) | {"f": "leave"}
 
 VALID: Valid = {
-    "heartbeats within the session": [BEATS(0), BEATS(1.9), BEATS(3.8)],
-    "removed after its session": [BEATS(0), BEATS(2.1, "fail")],
-    "asked within the session, answered after it": [
-        BEATS(0),
-        BEATS(1.9, "fail", t_complete_ns=2_100_000_000),
-    ],
-    "accepted soon after its session": [BEATS(0), BEATS(11.9)],
-    "refused once it has left": [BEATS(0), LEAVES, BEATS(3, "fail")],
-    "it left, but nobody knows whether": [BEATS(0), LEAVES | {"type": "info"}, BEATS(3)],
-    "no answer proves nothing": [BEATS(0), BEATS(1, "info"), BEATS(3, "fail")],
-    "another member of the group": [BEATS(0), BEATS(1, "fail", member_id="other")],
-    "its session is not told": [BEATS(0, settings=None), BEATS(1, "fail")],
-    "removed when its coordinator was killed": [
-        BEATS(0),
-        FAULT("Kill", **at(1)),
-        BEATS(1.5, "fail"),
-    ],
-    "all is owned and given": numbered(JOINS(1, 0), OWNS(1, 3, 0, 1), SENT, GIVEN, MINUTE),
-    "what waited may be given to a poll of unknown outcome": numbered(
+    "heartbeats arrive within the session time-out": [BEATS(0), BEATS(1.9), BEATS(3.8)],
+    "a member is removed after its session time-out": [BEATS(0), BEATS(2.1, "fail")],
+    "a heartbeat sent within the session is answered after it": (
+        [BEATS(0), BEATS(1.9, "fail", t_complete_ns=2_100_000_000)]
+    ),
+    "a heartbeat is accepted soon after the session time-out": [BEATS(0), BEATS(11.9)],
+    "a heartbeat is refused after the member left": [BEATS(0), LEAVES, BEATS(3, "fail")],
+    "a heartbeat is accepted after a LeaveGroup of unknown outcome": (
+        [BEATS(0), LEAVES | {"type": "info"}, BEATS(3)]
+    ),
+    "a heartbeat of unknown outcome did not renew the session": (
+        [BEATS(0), BEATS(1, "info"), BEATS(3, "fail")]
+    ),
+    "another member's heartbeat is refused": [BEATS(0), BEATS(1, "fail", member_id="other")],
+    "the session time-out is unknown": [BEATS(0, settings=None), BEATS(1, "fail")],
+    "a member is removed after its coordinator was killed": (
+        [BEATS(0), FAULT("Kill", **at(1)), BEATS(1.5, "fail")]
+    ),
+    "every partition has an owner that receives its records": numbered(
+        JOINS(1, 0), OWNS(1, 3, 0, 1), SENT, GIVEN, MINUTE
+    ),
+    "a poll of unknown outcome may have received the waiting record": numbered(
         JOINS(1, 0),
         OWNS(1, 3, 0),
         SENT,
@@ -103,7 +106,7 @@ VALID: Valid = {
         OF(1, "poll", 7, type="info"),
         MINUTE,
     ),
-    "a rebalance takes its time": numbered(
+    "the rebalance ends within the limit": numbered(
         JOINS(1, 0),
         SENT,
         ASKS(1, range(2, 26, 2)),
@@ -111,7 +114,7 @@ VALID: Valid = {
         GIVEN | at(26),
         ASKS(1, range(28, 48, 2)),
     ),
-    "a member that stops polling holds the rebalance up": numbered(
+    "a member that stops polling delays the rebalance": numbered(
         JOINS(1, 0),
         JOINS(2, 0),
         SENT,
@@ -122,27 +125,27 @@ VALID: Valid = {
         ASKS(1, range(42, 62, 2)),
         ASKS(2, range(42, 62, 2)),
     ),
-    "nobody asked for a while": numbered(
+    "nobody polled for a while": numbered(
         JOINS(1, 0), SENT, ASKS(1, [*range(2, 20, 2), *range(60, 80, 2)])
     ),
-    "a fault goes on": numbered(JOINS(1, 0), SENT, FAULT("Kill", **at(3)), MINUTE),
-    "healed a moment ago": numbered(
+    "a fault is still active": numbered(JOINS(1, 0), SENT, FAULT("Kill", **at(3)), MINUTE),
+    "the fault was healed a moment ago": numbered(
         JOINS(1, 0), SENT, FAULT("Kill", **at(3)), FAULT("Heal", **at(40)), MINUTE
     ),
-    "a backlog of another partition": numbered(
+    "the owner still receives another partition's backlog": numbered(
         JOINS(1, 0),
         OWNS(1, 3, 0, 1),
         S(1, 0, **at(1)),
         [S(n, n, **OTHER, **at(1)) for n in range(40)],
         [P(n, n, group="g", member_id="m1", **OTHER, **at(3 + 2 * n)) for n in range(40)],
     ),
-    "a classic member has not heard of a new partition": numbered(
+    "a classic member has not yet learned of a new partition": numbered(
         JOINS(1, 0), OWNS(1, 3, 0), SENT, GIVEN, NEW, MINUTE
     ),
-    "a new partition gets an owner": numbered(
+    "a new partition gets an owner within the limit": numbered(
         JOINS(1, 0, BY_KIP_848), OWNS(1, 3, 0), SENT, GIVEN, NEW, OWNS(1, 30, 0, 1), MINUTE
     ),
-    "more members than partitions": numbered(
+    "there are more members than partitions": numbered(
         JOINS(1, 0),
         JOINS(2, 0),
         OWNS(1, 3, 0),
@@ -152,8 +155,10 @@ VALID: Valid = {
         MINUTE,
         ASKS(2, range(2, 62, 2)),
     ),
-    "its settings are Kafka's": numbered(OF(1, "subscribe", 0), SENT, TWO_MINUTES),
-    "owned by one after the other": numbered(
+    "the group uses Kafka's default settings and limits": numbered(
+        OF(1, "subscribe", 0), SENT, TWO_MINUTES
+    ),
+    "a partition moves from one owner to the next": numbered(
         JOINS(1, 0),
         JOINS(2, 0),
         OWNS(1, 3, 0, 1),
@@ -164,7 +169,7 @@ VALID: Valid = {
         MINUTE,
         ASKS(2, range(2, 62, 2)),
     ),
-    "its successor has its place at once": numbered(
+    "a successor owns the crashed member's partition at once": numbered(
         JOINS(1, 0),
         OWNS(1, 3, 0),
         OF(1, "crash", 8),
@@ -177,16 +182,19 @@ VALID: Valid = {
 }
 
 INVALID: Invalid = {
-    "removed within its session": (
+    "a member is removed within its session time-out": (
         [BEATS(0), BEATS(1.5), BEATS(3, "fail")],
         [("session-cut-short", (1, 2))],
     ),
-    "removed although a heartbeat had renewed its session": (
+    "a member is removed although a heartbeat had renewed its session": (
         [BEATS(0), BEATS(1.2), BEATS(2.4, "fail")],
         [("session-cut-short", (1, 2))],
     ),
-    "accepted long after its session": ([BEATS(0), BEATS(13)], [("session-outlived", (0, 1))]),
-    "accepted after it has left": (
+    "a heartbeat is accepted long after the session time-out": (
+        [BEATS(0), BEATS(13)],
+        [("session-outlived", (0, 1))],
+    ),
+    "a heartbeat is accepted after the member left": (
         [BEATS(0), LEAVES, BEATS(3)],
         [("member-after-leaving", (1, 2))],
     ),
@@ -202,7 +210,7 @@ INVALID: Invalid = {
         numbered(JOINS(1, 0), NEW | at(1), OWNS(1, 3, 0), SENT, GIVEN, MINUTE),
         [("partition-without-owner", (34,))],
     ),
-    "no member takes over from one that crashed": (
+    "no member takes over a crashed member's partition": (
         numbered(
             JOINS(1, 0),
             JOINS(2, 0),
@@ -215,7 +223,7 @@ INVALID: Invalid = {
         ),
         [("partition-without-owner", (36, 1000302))],
     ),
-    "a member has no part": (
+    "a member owns nothing while another owns three partitions": (
         numbered(
             JOINS(1, 0),
             JOINS(2, 0),
@@ -228,11 +236,11 @@ INVALID: Invalid = {
         ),
         [("member-without-part", (1, 67))],
     ),
-    "given nothing of what is there": (
+    "a member receives nothing although records wait": (
         numbered(JOINS(1, 0), OWNS(1, 3, 0), SENT, GIVEN, S(2, 1, **at(6)), MINUTE),
         [("group-starved", (4, 34))],
     ),
-    "given nothing of what is sent after a poll of unknown outcome": (
+    "a record sent after a poll of unknown outcome is never delivered": (
         numbered(
             JOINS(1, 0),
             OWNS(1, 3, 0),
@@ -244,15 +252,15 @@ INVALID: Invalid = {
         ),
         [("group-starved", (5, 35))],
     ),
-    "given nothing of a partition from the beginning": (
+    "no record of a partition is ever delivered": (
         numbered(JOINS(1, 0), SENT, GIVEN, S(2, 0, **OTHER, **at(6)), MINUTE),
         [("group-starved", (3, 33))],
     ),
-    "given nothing by Kafka's settings": (
+    "a record is not delivered within the limits of Kafka's defaults": (
         numbered(OF(1, "subscribe", 0), SENT, GIVEN, S(2, 1, **at(6)), ASKS(1, range(2, 400, 2))),
         [("group-starved", (3, 202))],
     ),
-    "two own it in one generation": (
+    "two members own a partition in one generation": (
         numbered(
             JOINS(1, 0),
             JOINS(2, 0),

@@ -15,7 +15,7 @@ ABOUT = About(
     family=Family.WAITING,
     place=0,
     meaning="an ended transaction still holds readers up",
-    picture="ended",
+    picture="the last stable offset stays below a transaction whose marker is written",
     claims=("TXN-2", "TXN-5"),
     kinds={
         "committed-too-late": (Family.TRANSACTION, "a transaction was committed after its time-out")

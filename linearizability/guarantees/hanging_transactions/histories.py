@@ -31,64 +31,63 @@ def AT(second: int) -> Row:
 
 
 VALID: Valid = {
-    "it went on": [*ENDED, SAYS(2, last_stable_offset=2)],
-    "open": [S(1, 0, **TXN), RAW(1, 0), SAYS(1, last_stable_offset=0)],
-    "asked before the read": [SAYS(2, last_stable_offset=0, t_invoke_ns=0), *ENDED],
-    "a new leader knows nothing of the marker": [*ENDED, SAYS(1, last_stable_offset=0)],
-    "the next of the same producer": [*ENDED, RAW(3, 2), SAYS(3, last_stable_offset=2)],
-    "for a quarter of an hour": [
+    "the last stable offset passed the ended transaction": [*ENDED, SAYS(2, last_stable_offset=2)],
+    "the transaction is still open": [S(1, 0, **TXN), RAW(1, 0), SAYS(1, last_stable_offset=0)],
+    "the leader answered before the marker was read": (
+        [SAYS(2, last_stable_offset=0, t_invoke_ns=0), *ENDED]
+    ),
+    "the high watermark is below the marker": [*ENDED, SAYS(1, last_stable_offset=0)],
+    "the producer's next transaction is open": [*ENDED, RAW(3, 2), SAYS(3, last_stable_offset=2)],
+    "a transaction is open for a quarter of an hour, the longest time-out by default": [
         S(1, 0, **TXN),
         SAYS(1, last_stable_offset=0, final=True, t_invoke_ns=QUARTER, t_complete_ns=QUARTER),
     ],
-    "its markers may be on their way": [S(1, 0, **TXN), COMMIT, STUCK(0), STUCK(59)],
-    "its end is not known": [S(1, 0, **TXN), COMMIT | {"type": "info"}, STUCK(0), STUCK(80)],
-    "its producer may leave it open": [INIT, BEGIN, S(1, 0, **TXN), STUCK(0), STUCK(65)],
-    "another producer's time-out is not known": [
-        INIT,
-        BEGIN,
-        BEGIN | {"process": 5},
-        S(1, 0, **TXN),
-        STUCK(0),
-        STUCK(200),
-    ],
-    "committed as late as it may be": [
-        INIT,
-        BEGIN,
-        S(1, 0, **TXN, **AT(1)),
-        COMMIT | AT(18),
-        SAYS(1, last_stable_offset=1),
-    ],
-    "refused when it was too late": [
+    "the commit was acknowledged less than a minute ago": (
+        [S(1, 0, **TXN), COMMIT, STUCK(0), STUCK(59)]
+    ),
+    "the commit has an unknown outcome": (
+        [S(1, 0, **TXN), COMMIT | {"type": "info"}, STUCK(0), STUCK(80)]
+    ),
+    "the transaction is open within its time-out and Kafka's delays": (
+        [INIT, BEGIN, S(1, 0, **TXN), STUCK(0), STUCK(65)]
+    ),
+    "another producer's transaction time-out is unknown": (
+        [INIT, BEGIN, BEGIN | {"process": 5}, S(1, 0, **TXN), STUCK(0), STUCK(200)]
+    ),
+    "the commit arrives just within the time-out and Kafka's delays": (
+        [INIT, BEGIN, S(1, 0, **TXN, **AT(1)), COMMIT | AT(18), SAYS(1, last_stable_offset=1)]
+    ),
+    "a commit long after the time-out is refused": [
         INIT,
         BEGIN,
         S(1, 0, **TXN, **AT(1)),
         COMMIT | AT(60) | {"type": "fail"},
         SAYS(1, last_stable_offset=1),
     ],
-    "its coordinator may be away": [
+    "the transaction is open during the run, when its coordinator may be away": [
         S(1, 0, **TXN),
         SAYS(1, last_stable_offset=0, t_invoke_ns=2 * QUARTER, t_complete_ns=2 * QUARTER),
     ],
 }
 
 INVALID: Invalid = {
-    "ended": (
+    "the last stable offset stays below a transaction whose marker is written": (
         [*ENDED, SAYS(2, last_stable_offset=0, op_id=1001)],
         [("ended-but-open", (1000, 1001))],
     ),
-    "its end was acknowledged": (
+    "a transaction is open a minute after its commit was acknowledged": (
         [S(1, 0, **TXN), COMMIT, STUCK(0), STUCK(61)],
         [("open-for-too-long", (0, 3))],
     ),
-    "for longer than its producer allows": (
+    "a transaction is open long after its time-out": (
         [INIT, BEGIN, S(1, 0, **TXN), STUCK(0), STUCK(80)],
         [("open-for-too-long", (2, 4))],
     ),
-    "committed though it had timed out": (
+    "a commit is acknowledged long after the time-out": (
         [INIT, BEGIN, S(1, 0, **TXN, **AT(1)), COMMIT | AT(60), SAYS(1, last_stable_offset=1)],
         [("committed-too-late", (2, 3))],
     ),
-    "for longer than any": (
+    "a transaction is open for longer than any time-out allows": (
         [
             S(1, 0, **TXN),
             SAYS(

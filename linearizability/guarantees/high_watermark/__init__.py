@@ -10,7 +10,7 @@ ABOUT = About(
     family=Family.ORDER,
     place=5,
     meaning="what a leader said of its log went back",
-    picture="it goes back",
+    picture="the high watermark goes back",
     claims=("REP-1",),
     kinds={"beyond-the-high-watermark": (Family.ORDER, "a leader went beyond its high watermark")},
 )

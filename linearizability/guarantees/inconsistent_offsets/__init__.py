@@ -14,7 +14,7 @@ ABOUT = About(
     family=Family.ALTERED,
     place=0,
     meaning="different content at the same offset",
-    picture="two readers",
+    picture="two readers receive different records at one offset",
     claims=("LOG-1", "ORD-1"),
     jepsen=("inconsistent-offsets", always),
 )

@@ -12,6 +12,6 @@ ABOUT = About(
     family=Family.TRANSACTION,
     place=7,
     meaning="a marker stands inside another transaction",
-    picture="in the middle",
+    picture="a marker stands between two records of its transaction",
     claims=("TXN-2",),
 )

@@ -12,7 +12,7 @@ ABOUT = About(
     family=Family.ORDER,
     place=3,
     meaning="leader epochs go back along the log",
-    picture="within a read",
+    picture="a lower epoch follows a higher one within one read",
     claims=("EPO-1",),
     columns=("leader_epoch",),
 )

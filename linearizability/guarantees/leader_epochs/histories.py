@@ -17,30 +17,37 @@ def LED(first: int, last: int) -> list[Row]:
 
 
 VALID: Valid = {
-    "growing": [RAW(n, n, leader_epoch=epoch) for n, epoch in enumerate((0, 0, 4))],
-    "unknown": [RAW(1, 0, leader_epoch=3), RAW(2, 1, leader_epoch=-1)],
-    "other partitions": [RAW(1, 0, leader_epoch=3), RAW(2, 1, leader_epoch=1, partition=1)],
-    "the leader that answered": [P(1, 0, leader_epoch=3), P(2, 1, leader_epoch=2)],
-    "the leader that led": [*LED(2, 2), RAW(1, 0, leader_epoch=2)],
-    "elected meanwhile": [*LED(1, 2), RAW(1, 0, leader_epoch=1)],
-    "a deposed leader still answers": [*LED(2, 1), RAW(1, 0, leader_epoch=1)],
-    "nobody was asked afterwards": [*LED(2, 2)[:2], RAW(1, 0, leader_epoch=1)],
-    "above a replica's high watermark": [
-        RAW(1, 0, leader_epoch=3, replica=1, high_watermark=0),
-        RAW(2, 1, leader_epoch=2),
+    "the leader epochs of a log grow": [
+        RAW(n, n, leader_epoch=epoch) for n, epoch in enumerate((0, 0, 4))
     ],
+    "a record has no known leader epoch": [RAW(1, 0, leader_epoch=3), RAW(2, 1, leader_epoch=-1)],
+    "the lower epoch is in another partition": (
+        [RAW(1, 0, leader_epoch=3), RAW(2, 1, leader_epoch=1, partition=1)]
+    ),
+    "the epochs are those of the answering leaders, not of the records": (
+        [P(1, 0, leader_epoch=3), P(2, 1, leader_epoch=2)]
+    ),
+    "a record has the epoch of the leader that accepted it": (
+        [*LED(2, 2), RAW(1, 0, leader_epoch=2)]
+    ),
+    "a new leader was elected during the send": [*LED(1, 2), RAW(1, 0, leader_epoch=1)],
+    "a deposed leader still answers": [*LED(2, 1), RAW(1, 0, leader_epoch=1)],
+    "no leader's answer follows the send": [*LED(2, 2)[:2], RAW(1, 0, leader_epoch=1)],
+    "a follower has a higher epoch above its high watermark": (
+        [RAW(1, 0, leader_epoch=3, replica=1, high_watermark=0), RAW(2, 1, leader_epoch=2)]
+    ),
 }
 
 INVALID: Invalid = {
-    "of an older leader": (
+    "a record has the epoch of an older leader": (
         [*LED(2, 2), RAW(1, 0, leader_epoch=1), RAW(2, 1, leader_epoch=2)],
         [("older-epoch", (0, 1, 2, 1000))],
     ),
-    "within a read": (
+    "a lower epoch follows a higher one within one read": (
         [RAW(1, 0, leader_epoch=2), RAW(2, 3, leader_epoch=1)],
         [("epoch-goes-back", (1000,))],
     ),
-    "between reads": (
+    "a lower epoch follows a higher one in two reads": (
         [RAW(1, 0, leader_epoch=2), RAW(None, 1, leader_epoch=1, op_id=7, control="abort")],
         [("epoch-goes-back", (7, 1000))],
     ),

@@ -17,40 +17,51 @@ from linearizability.hand_written.rows import (
 )
 
 VALID: Valid = {
-    "all is read": [S(1, 0), S(2, 1), P(1, 0), P(2, 1)],
-    "an unpolled tail": [S(1, 0), S(2, 1), P(1, 0)],
-    "unknown, never seen": [S(1, 0), S(2), S(3, 2), P(1, 0), P(3, 2)],
-    "acks 1 proves nothing": [S(1, 0, acks=1), S(2, 1), P(2, 1)],
-    "acks 0 proves nothing": [S(1, None, acks=0, type="ok"), S(2, 1), P(2, 1)],
-    "aborted, not given": [S(1, 0, **TXN), ABORT, S(2, 2), P(2, 2)],
-    "unknown end, not given": [S(1, 0, **TXN), END("commit", 1, type="info"), S(2, 2), P(2, 2)],
-    "an aborted record is no horizon": [S(1, 0), S(2, 1, **TXN), ABORT, P(2, 1, **RU)],
-    "below the log start": [S(1, 0), S(2, 1), P(2, 1), WHOLE(2, log_start=1)],
-    "a failed poll saw it": [S(1, 0), S(2, 1), P(1, 0, type="info"), P(2, 1)],
-    "a group began behind it": [S(1, 0), S(2, 1), S(3, 2), P(2, 1, group="g")],
-    "the whole read came first": [WHOLE(0), S(1, 0)],
-    "read, and there to the end": [S(1, 0), S(2), P(1, 0), P(2, 1), *LOG(1, 2)],
-    "read when the log had been read": [S(1, 0), *LOG(1), S(2), P(2, 1)],
-    "read, then deleted": [S(1, 0), P(1, 0), *LOG(None, 2, log_start=1), S(2, 1)],
-    "another record stands there": [S(1, 0), S(2), P(2, 1), *LOG(1, 3)],
-    "a follower's end": [S(1, 0), S(2), P(2, 1), *LOG(1, replica=2)],
-    "hidden by a hanging transaction": [
-        S(1, 0, **TXN),
-        S(2, 1),
-        S(3, 2, txn=2),
-        END("commit", 2),
-        WHOLE(3, **RC),
-    ],
-    "topic made anew": [S(1, 0, topic_id="a"), P(2, 5, topic_id="b"), S(2, 5, topic_id="b")],
+    "every acknowledged record is read": [S(1, 0), S(2, 1), P(1, 0), P(2, 1)],
+    "no reader went on to the last record": [S(1, 0), S(2, 1), P(1, 0)],
+    "a record of unknown outcome is never read": [S(1, 0), S(2), S(3, 2), P(1, 0), P(3, 2)],
+    "a record acknowledged with acks=1 is not read": [S(1, 0, acks=1), S(2, 1), P(2, 1)],
+    "a record sent with acks=0 is not read": [S(1, None, acks=0, type="ok"), S(2, 1), P(2, 1)],
+    "an aborted record is not read": [S(1, 0, **TXN), ABORT, S(2, 2), P(2, 2)],
+    "a record of a transaction of unknown outcome is not read": (
+        [S(1, 0, **TXN), END("commit", 1, type="info"), S(2, 2), P(2, 2)]
+    ),
+    "the only record read at a higher offset was aborted": (
+        [S(1, 0), S(2, 1, **TXN), ABORT, P(2, 1, **RU)]
+    ),
+    "the log start has passed the record": [S(1, 0), S(2, 1), P(2, 1), WHOLE(2, log_start=1)],
+    "a failed poll received the record": [S(1, 0), S(2, 1), P(1, 0, type="info"), P(2, 1)],
+    "a group began after the record": [S(1, 0), S(2, 1), S(3, 2), P(2, 1, group="g")],
+    "the whole log was read before the send": [WHOLE(0), S(1, 0)],
+    "a record of unknown outcome is read and in the final log": (
+        [S(1, 0), S(2), P(1, 0), P(2, 1), *LOG(1, 2)]
+    ),
+    "a record of unknown outcome is read after the final log was": (
+        [S(1, 0), *LOG(1), S(2), P(2, 1)]
+    ),
+    "the log start has passed a record that was read": (
+        [S(1, 0), P(1, 0), *LOG(None, 2, log_start=1), S(2, 1)]
+    ),
+    "the final log has another record at the offset": [S(1, 0), S(2), P(2, 1), *LOG(1, 3)],
+    "a follower's log ends before the record": [S(1, 0), S(2), P(2, 1), *LOG(1, replica=2)],
+    "an open transaction hides the record from read_committed readers": (
+        [S(1, 0, **TXN), S(2, 1), S(3, 2, txn=2), END("commit", 2), WHOLE(3, **RC)]
+    ),
+    "the topic was deleted and created again": (
+        [S(1, 0, topic_id="a"), P(2, 5, topic_id="b"), S(2, 5, topic_id="b")]
+    ),
 }
 
 INVALID: Invalid = {
-    "passed over": ([S(1, 0), S(2, 1), P(2, 1)], [("lost-write", (0, 2))]),
-    "committed, passed over": (
+    "a reader passes over an acknowledged record": (
+        [S(1, 0), S(2, 1), P(2, 1)],
+        [("lost-write", (0, 2))],
+    ),
+    "a reader passes over a committed record": (
         [S(1, 0, **TXN), COMMIT, S(2, 2), P(2, 2)],
         [("lost-write", (0, 3))],
     ),
-    "by its marker committed": (
+    "a reader passes over a record whose transaction has a commit marker": (
         [
             S(1, 0, **TXN),
             S(4, 3, **TXN, partition=1),
@@ -61,29 +72,35 @@ INVALID: Invalid = {
         ],
         [("lost-write", (0, 3))],
     ),
-    "absent inside a whole read": ([S(1, 0), WHOLE(3)], [("lost-write", (0, 1))]),
-    "a tail that was read once": (
+    "the whole log was read, and an acknowledged record is not in it": (
+        [S(1, 0), WHOLE(3)],
+        [("lost-write", (0, 1))],
+    ),
+    "a record that was read is missing at the end of the final log": (
         [S(1, 0), S(2), P(2, 1), *LOG(1)],
         [("vanished-record", (2, 1000))],
     ),
-    "acknowledged, gone from a final read, read later": (
+    "an acknowledged record is missing from one final read, but not from a later one": (
         [S(1, 0), S(2, 1), *LOG(1), P(2, 1, op_id=1001)],
         [("vanished-record", (1, 1000))],
     ),
-    "read once, then a hole": (
+    "a record that was read is missing inside the final log": (
         [S(1, 0), S(3, 2), S(2), P(2, 1), *LOG(1, None, 3)],
         [("vanished-record", (3, 1000))],
     ),
-    "acknowledged, read once": (
+    "an acknowledged record that was read is missing from the final log": (
         [S(1, 0), S(2, 1), P(2, 1), *LOG(1)],
         [("vanished-record", (2, 1000))],
     ),
-    "absent at the end": ([S(1, 0), S(2, 1), P(1, 0), WHOLE(1)], [("lost-write", (1, 3))]),
-    "a group passed it": (
+    "an acknowledged record is missing at the end of the log": (
+        [S(1, 0), S(2, 1), P(1, 0), WHOLE(1)],
+        [("lost-write", (1, 3))],
+    ),
+    "a group passes over an acknowledged record": (
         [S(1, 0), S(2, 1), S(3, 2), P(1, 0, group="g"), P(3, 2, group="g")],
         [("lost-write", (1, 4))],
     ),
-    "read elsewhere only": (
+    "an acknowledged record is read in another partition only": (
         [S(1, 0), S(2, 1), P(2, 1), P(1, 0, partition=1)],
         [("lost-write", (0, 2))],
     ),

@@ -11,6 +11,6 @@ ABOUT = About(
     family=Family.ORDER,
     place=4,
     meaning="the log has holes",
-    picture="in a raw read",
+    picture="an offset is missing from a raw read",
     claims=("LOG-1",),
 )

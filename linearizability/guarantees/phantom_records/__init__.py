@@ -13,7 +13,7 @@ ABOUT = About(
     family=Family.ALTERED,
     place=1,
     meaning="read, but not what was sent there",
-    picture="wrong partition",
+    picture="a record is read in another partition",
     claims=("REC-1",),
     jepsen=("no-writer-of-value, which ends its analysis", always),
 )

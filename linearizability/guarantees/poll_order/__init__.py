@@ -11,7 +11,7 @@ ABOUT = About(
     family=Family.DELIVERY,
     place=0,
     meaning="given to a consumer again, or in the wrong order",
-    picture="back",
+    picture="a poll returns a lower offset than the one before",
     claims=("ORD-1",),
     jepsen=("nonmonotonic-poll, allowed where consumers subscribe", unless_rebalanced),
 )

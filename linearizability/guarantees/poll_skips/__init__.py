@@ -15,7 +15,7 @@ ABOUT = About(
     family=Family.DELIVERY,
     place=1,
     meaning="passed over by a consumer",
-    picture="an acknowledged record",
+    picture="a poll skips an acknowledged record",
     claims=("ORD-1", "FET-2"),
     kinds={
         "begins-early": (Family.DELIVERY, "given to a consumer that asked to begin behind them"),

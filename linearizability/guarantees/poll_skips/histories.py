@@ -17,50 +17,51 @@ from linearizability.hand_written.rows import (
 )
 
 VALID: Valid = {
-    "nothing known between": [S(1, 0), S(2), S(3, 2), P(1, 0), P(3, 2)],
-    "an aborted record": [
-        S(1, 0),
-        S(2, 1, **TXN),
-        ABORT,
-        S(3, 3),
-        P(1, 0),
-        P(3, 3),
-        P(2, 1, process=2, **RU),
-    ],
-    "a record of unknown outcome": [
-        S(1, 0),
-        S(2, 1, **TXN),
-        S(3, 3),
-        P(1, 0),
-        P(3, 3),
-        P(2, 1, process=2, **RU),
-    ],
-    "a new session": [S(1, 0), S(2, 1), S(3, 2), P(1, 0), P(3, 2, session=1)],
-    "acks 1 was cut off": [S(1, 0), S(2, 1, acks=1), S(3, 2), P(1, 0), P(3, 2)],
-    "below the log start": [S(1, 0), S(2, 1), S(3, 2), P(1, 0), P(3, 2), WHOLE(3, log_start=2)],
-    "control records": [S(1, 0), P(1, 0), P(2, 2), RAW(None, 1, control="commit")],
-    "looked up by time": [
+    "no record is known at the skipped offset": [S(1, 0), S(2), S(3, 2), P(1, 0), P(3, 2)],
+    "the skipped record was aborted": (
+        [S(1, 0), S(2, 1, **TXN), ABORT, S(3, 3), P(1, 0), P(3, 3), P(2, 1, process=2, **RU)]
+    ),
+    "the skipped record's transaction has an unknown outcome": (
+        [S(1, 0), S(2, 1, **TXN), S(3, 3), P(1, 0), P(3, 3), P(2, 1, process=2, **RU)]
+    ),
+    "a new session begins after the record": (
+        [S(1, 0), S(2, 1), S(3, 2), P(1, 0), P(3, 2, session=1)]
+    ),
+    "the skipped record was acknowledged with acks=1 only": (
+        [S(1, 0), S(2, 1, acks=1), S(3, 2), P(1, 0), P(3, 2)]
+    ),
+    "the log start has passed the skipped record": (
+        [S(1, 0), S(2, 1), S(3, 2), P(1, 0), P(3, 2), WHOLE(3, log_start=2)]
+    ),
+    "a marker is at the skipped offset": (
+        [S(1, 0), P(1, 0), P(2, 2), RAW(None, 1, control="commit")]
+    ),
+    "a look-up by time returns the first record at or after that time": [
         P(1, 0, timestamp_ms=9),
         P(2, 1, timestamp_ms=7),
         P(3, 2, timestamp_ms=8),
         LOOK_UP(0, 8, session=1),
         LOOK_UP(0, 9, session=2),
     ],
-    "looked up by time, and what was before is gone": [
+    "a look-up by time ends at the log start": [
         P(1, 0, timestamp_ms=7),
         P(2, 1, timestamp_ms=8),
         LOOK_UP(1, 7, session=1),
         WHOLE(2, log_start=1),
     ],
-    "begun behind it": [S(1, 0), S(2, 1), BEGINS(1), P(2, 1)],
-    "begun at an unknown offset": [S(1, 0), S(2, 1), BEGINS(None), P(2, 1)],
-    "begun at the end": [S(1, 0), BEGINS(1), S(2, 1), P(2, 1)],
-    "begun beyond the end": [S(1, 0), BEGINS(7), P(1, 0), S(2, 1), P(2, 1)],
-    "begun below the log start": [S(1, 0), S(2, 1), BEGINS(0), P(2, 1), WHOLE(2, log_start=1)],
+    "the reader began after the record": [S(1, 0), S(2, 1), BEGINS(1), P(2, 1)],
+    "the reader began at an unknown offset": [S(1, 0), S(2, 1), BEGINS(None), P(2, 1)],
+    "the reader began at the end of the log": [S(1, 0), BEGINS(1), S(2, 1), P(2, 1)],
+    "the reader began beyond the end and was reset to the start": (
+        [S(1, 0), BEGINS(7), P(1, 0), S(2, 1), P(2, 1)]
+    ),
+    "the reader began below the log start": (
+        [S(1, 0), S(2, 1), BEGINS(0), P(2, 1), WHOLE(2, log_start=1)]
+    ),
 }
 
 INVALID: Invalid = {
-    "a record with a key, of a topic that is not compacted": (
+    "a poll skips a record with a key in a topic that is not compacted": (
         [
             TOPIC('{"cleanup.policy": "delete"}'),
             S(1, 0, key="k"),
@@ -71,44 +72,47 @@ INVALID: Invalid = {
         ],
         [("poll-skip", (2, 4, 5))],
     ),
-    "a rewind was ignored": (
+    "a rewind to an older offset is ignored": (
         [S(1, 0), S(2, 1), P(1, 0), BEGINS(0, session=1), P(2, 1, session=1)],
         [("poll-skip", (0, 3, 4))],
     ),
-    "begun behind what the group had committed": (
+    "a reader begins after the group's committed offset": (
         [S(1, 0), BEGINS(None, asked="committed", asked_offset=0), S(2, 1), P(2, 1)],
         [("poll-skip", (0, 1, 3))],
     ),
-    "the earliest was not the log start": (
+    "a reader asked for the earliest offset and begins after the log start": (
         [S(1, 0), S(2, 1), BEGINS(1, asked="earliest", log_start=0), P(2, 1)],
         [("poll-skip", (0, 2, 3)), ("begins-late", (2,))],
     ),
-    "a look-up by time passed over the record of that time": (
+    "a look-up by time passes over the record of that time": (
         [P(1, 0, timestamp_ms=7), P(2, 1, timestamp_ms=8), LOOK_UP(1, 7, session=1)],
         [("wrong-look-up", (0, 2))],
     ),
-    "a look-up by time ended at an older record": (
+    "a look-up by time ends at an older record": (
         [P(1, 0, timestamp_ms=7), P(2, 1, timestamp_ms=8), LOOK_UP(0, 8, session=1)],
         [("wrong-look-up", (0, 2))],
     ),
-    "begun before its start": ([S(1, 0), S(2, 1), BEGINS(1), P(1, 0)], [("begins-early", (2, 3))]),
-    "an acknowledged record": (
+    "a poll returns a record before the reader's position": (
+        [S(1, 0), S(2, 1), BEGINS(1), P(1, 0)],
+        [("begins-early", (2, 3))],
+    ),
+    "a poll skips an acknowledged record": (
         [S(1, 0), S(2, 1), S(3, 2), P(1, 0), P(3, 2)],
         [("poll-skip", (1, 3, 4))],
     ),
-    "one that another was given": (
+    "a poll skips a record that another reader receives": (
         [S(1, 0), S(2), S(3, 2), P(1, 0), P(3, 2), P(2, 1, process=2)],
         [("poll-skip", (3, 4, 5))],
     ),
-    "a committed record": (
+    "a poll skips a committed record": (
         [S(1, 0), S(2, 1, **TXN), COMMIT, S(3, 3), P(1, 0), P(3, 3)],
         [("poll-skip", (1, 4, 5))],
     ),
-    "read_uncommitted, an aborted record": (
+    "a read_uncommitted poll skips an aborted record": (
         [S(1, 0), S(2, 1, **TXN), ABORT, S(3, 3), P(1, 0, **RU), P(3, 3, **RU)],
         [("poll-skip", (1, 4, 5))],
     ),
-    "of unknown outcome, given to another": (
+    "a poll skips a record of unknown outcome that another reader receives": (
         [S(1, 0), S(2, 1, **TXN), S(3, 3), P(1, 0), P(3, 3), P(2, 1, process=2)],
         [("poll-skip", (1, 3, 4))],
     ),

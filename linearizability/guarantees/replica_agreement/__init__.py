@@ -12,7 +12,7 @@ ABOUT = About(
     family=Family.ALTERED,
     place=3,
     meaning="replicas hold different logs",
-    picture="another record",
+    picture="a follower has another record at an offset",
     claims=("REP-3", "EPO-1"),
     columns=("leader_epoch",),
 )

@@ -11,6 +11,6 @@ ABOUT = About(
     family=Family.WAITING,
     place=1,
     meaning="readable, but not returned to a polling reader",
-    picture="nothing returned for an hour",
+    picture="polls return nothing for an hour",
     claims=("FET-1", "REP-1"),
 )

@@ -31,53 +31,47 @@ BEGUN = [ASSIGN(**at(0)), S(1, 0, **at(1))]
 """A reader, and a record for it."""
 
 VALID: Valid = {
-    "in time": [*BEGUN, NOTHING(**at(30)), P(1, 0, **at(59))],
-    "given long ago": [*BEGUN, P(1, 0, **at(2)), NOTHING(**at(3600))],
-    "nobody asked": [*BEGUN, P(1, 0, **at(3600))],
-    "one that comes back is given something else first": [
+    "the record is returned within the limit": [*BEGUN, NOTHING(**at(30)), P(1, 0, **at(59))],
+    "the record was returned long ago": [*BEGUN, P(1, 0, **at(2)), NOTHING(**at(3600))],
+    "nobody polled": [*BEGUN, P(1, 0, **at(3600))],
+    "the first poll after a long pause returns something else": [
         *BEGUN,
         ASSIGN(partition=1, **at(2)),
         P(9, 0, partition=1, **at(3600)),
         P(1, 0, **at(3601)),
     ],
-    "maybe given to a poll that never told what, before it was assigned anew": [
-        *BEGUN,
-        NOTHING(type="info", **at(2)),
-        ASSIGN(**at(3)),
-        NOTHING(**at(3600)),
-    ],
-    "assigned late": [S(1, 0, **at(0)), ASSIGN(**at(3590)), NOTHING(**at(3600))],
-    "another partition is read": [*BEGUN, ASSIGN(partition=1, **at(2)), NOTHING(**at(3600))],
-    "of unknown outcome": [ASSIGN(**at(0)), S(1, **at(1)), NOTHING(**at(3600))],
-    "acks 1 proves nothing": [ASSIGN(**at(0)), S(1, 0, acks=1, **at(1)), NOTHING(**at(3600))],
-    "aborted": [
-        ASSIGN(**at(0)),
-        S(1, 0, **TXN, **at(1)),
-        END("abort", 1, **at(2)),
-        NOTHING(**at(3600)),
-    ],
-    "behind an open transaction": [
-        ASSIGN(**at(0)),
-        S(1, 0, **TXN, **at(1)),
-        S(2, 1, **at(2)),
-        NOTHING(**at(3600)),
-    ],
-    "a fault goes on": [*BEGUN, FAULT("Kill", **at(2)), NOTHING(**at(3600))],
-    "healed a moment ago": [
-        *BEGUN,
-        FAULT("Kill", **at(2)),
-        FAULT("Heal", **at(3590)),
-        NOTHING(**at(3600)),
-    ],
-    "deleted": [*BEGUN, NOTHING(**at(3600)), WHOLE(1, log_start=1, **at(3700))],
-    "a poll never told what it gave": [*BEGUN, NOTHING(type="info", **at(2)), NOTHING(**at(3600))],
-    "a slow reader goes on": [
-        *BEGUN,
-        S(2, 1, **at(2)),
-        P(1, 0, **at(50)),
-        NOTHING(**at(100)),
-        P(2, 1, **at(109)),
-    ],
+    "a poll of unknown outcome may have received the record before a new assignment": (
+        [*BEGUN, NOTHING(type="info", **at(2)), ASSIGN(**at(3)), NOTHING(**at(3600))]
+    ),
+    "the partition was assigned only a moment ago": (
+        [S(1, 0, **at(0)), ASSIGN(**at(3590)), NOTHING(**at(3600))]
+    ),
+    "the reader was assigned another partition": (
+        [*BEGUN, ASSIGN(partition=1, **at(2)), NOTHING(**at(3600))]
+    ),
+    "the record has an unknown outcome": [ASSIGN(**at(0)), S(1, **at(1)), NOTHING(**at(3600))],
+    "the record was acknowledged with acks=1 only": (
+        [ASSIGN(**at(0)), S(1, 0, acks=1, **at(1)), NOTHING(**at(3600))]
+    ),
+    "the record was aborted": (
+        [ASSIGN(**at(0)), S(1, 0, **TXN, **at(1)), END("abort", 1, **at(2)), NOTHING(**at(3600))]
+    ),
+    "an open transaction hides the record": (
+        [ASSIGN(**at(0)), S(1, 0, **TXN, **at(1)), S(2, 1, **at(2)), NOTHING(**at(3600))]
+    ),
+    "a fault is still active": [*BEGUN, FAULT("Kill", **at(2)), NOTHING(**at(3600))],
+    "the fault was healed a moment ago": (
+        [*BEGUN, FAULT("Kill", **at(2)), FAULT("Heal", **at(3590)), NOTHING(**at(3600))]
+    ),
+    "the log start has passed the record": (
+        [*BEGUN, NOTHING(**at(3600)), WHOLE(1, log_start=1, **at(3700))]
+    ),
+    "a poll of unknown outcome may have received the record": (
+        [*BEGUN, NOTHING(type="info", **at(2)), NOTHING(**at(3600))]
+    ),
+    "a slow reader still receives older records": (
+        [*BEGUN, S(2, 1, **at(2)), P(1, 0, **at(50)), NOTHING(**at(100)), P(2, 1, **at(109))]
+    ),
     "the group rebalances": [
         ASSIGN(**MEMBER, **at(0)),
         S(1, 0, **at(1)),
@@ -87,19 +81,19 @@ VALID: Valid = {
 }
 
 INVALID: Invalid = {
-    "what the nemesis did long ago has no known name": (
+    "nothing is returned for an hour after a fault of unknown name": (
         [*BEGUN, FAULT("Dance", **at(2)), NOTHING(**at(3600))],
         [("stale-read", (0, 1, 3))],
     ),
-    "nothing returned for an hour": (
+    "polls return nothing for an hour": (
         [*BEGUN, NOTHING(**at(3600)), P(1, 0, **at(3601))],
         [("stale-read", (0, 1, 2))],
     ),
-    "others were given": (
+    "polls return only another partition's records": (
         [*BEGUN, P(9, 0, partition=1, **at(10)), P(10, 1, partition=1, **at(62))],
         [("stale-read", (0, 1, 3))],
     ),
-    "nothing again, after a poll that never told what it gave": (
+    "polls return nothing again, after one of unknown outcome": (
         [
             *BEGUN,
             NOTHING(type="info", **at(2)),
@@ -110,23 +104,23 @@ INVALID: Invalid = {
         ],
         [("stale-read", (4, 5, 6))],
     ),
-    "it stops in the middle": (
+    "a reader receives one record and then nothing": (
         [*BEGUN, P(1, 0, **at(2)), S(2, 1, **at(10)), NOTHING(**at(71))],
         [("stale-read", (2, 3, 4))],
     ),
-    "given to somebody else": (
+    "another reader receives the record, this one does not": (
         [ASSIGN(**at(0)), S(1, 0, **TXN, **at(1)), P(1, 0, process=2, **at(2)), NOTHING(**at(63))],
         [("stale-read", (0, 2, 3))],
     ),
-    "committed": (
+    "a committed record is not returned": (
         [ASSIGN(**at(0)), S(1, 0, **TXN, **at(1)), END("commit", 1, **at(2)), NOTHING(**at(63))],
         [("stale-read", (0, 1, 3))],
     ),
-    "long after a heal": (
+    "a record is not returned a minute after the heal": (
         [*BEGUN, FAULT("Kill", **at(2)), FAULT("Heal", **at(3)), NOTHING(**at(64))],
         [("stale-read", (0, 1, 4))],
     ),
-    "to a group": (
+    "a group's member does not receive the record": (
         [ASSIGN(**MEMBER, **at(0)), S(1, 0, **at(1)), NOTHING(**MEMBER, **at(62))],
         [("stale-read", (0, 1, 2))],
     ),

@@ -11,6 +11,6 @@ ABOUT = About(
     family=Family.ALTERED,
     place=2,
     meaning="the timestamp is not of the type that the topic asks for",
-    picture="not stamped by the broker",
+    picture="LogAppendTime: two records keep the sender's timestamp",
     claims=("REC-3",),
 )

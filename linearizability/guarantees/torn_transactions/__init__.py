@@ -11,7 +11,7 @@ ABOUT = About(
     family=Family.TRANSACTION,
     place=0,
     meaning="only a part of a transaction was committed",
-    picture="of unknown outcome",
+    picture="one of two records is read, and the outcome is unknown",
     claims=("ORD-3",),
     arrows=True,
 )

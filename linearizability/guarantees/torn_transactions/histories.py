@@ -40,62 +40,57 @@ TWO_READS = [
 ]
 
 VALID: Valid = {
-    "committed everywhere": [*BOTH, COMMIT, P(1, 0), P(9, 0, **THERE), P(2, 1, **THERE)],
-    "aborted everywhere, whatever was answered": [*BOTH, UNKNOWN, P(5, 2), *OVER],
-    "committed, and given to another reader": [
-        *BOTH,
-        UNKNOWN,
-        P(1, 0),
-        P(9, 0, **THERE),
-        P(2, 1, **THERE),
-        P(8, 3, **THERE),
-    ],
-    "read_uncommitted readers prove nothing": [
-        *BOTH,
-        UNKNOWN,
-        P(1, 0, isolation="read_uncommitted"),
-        *OVER,
-    ],
-    "what one of its records shows was given": [
-        *DECIDED,
-        P(1, 0),
-        P(2, 1, **THERE),
-        WHOLE(None),
-        WHOLE(None, **THERE),
-    ],
-    "it goes on in another session": [
-        *BOTH,
-        UNKNOWN,
-        P(1, 0),
-        P(9, 0, **THERE),
-        P(8, 3, **THERE, session=1),
-    ],
-    "not acknowledged": [S(1, None, **TXN), *BOTH[1:], UNKNOWN, P(1, 0), *OVER],
-    "deleted": [*BOTH, UNKNOWN, P(1, 0), *OVER, P(8, 3, **THERE, process=3, log_start=3)],
-    "passed over by one reader, given to another": [
-        *BOTH,
-        UNKNOWN,
-        P(1, 0),
-        *OVER,
-        P(2, 1, **THERE, process=3),
-    ],
-    "delivered though aborted: another checker's": [*BOTH, ABORT, P(1, 0), *OVER],
-    "one marker": [*BOTH, UNKNOWN, *TWO_READS[:2], P(2, 1, **THERE)],
+    "both records of a committed transaction are read": (
+        [*BOTH, COMMIT, P(1, 0), P(9, 0, **THERE), P(2, 1, **THERE)]
+    ),
+    "neither record is read, and the outcome is unknown": [*BOTH, UNKNOWN, P(5, 2), *OVER],
+    "both records are read, and the outcome is unknown": (
+        [*BOTH, UNKNOWN, P(1, 0), P(9, 0, **THERE), P(2, 1, **THERE), P(8, 3, **THERE)]
+    ),
+    "only a read_uncommitted reader receives a record": (
+        [*BOTH, UNKNOWN, P(1, 0, isolation="read_uncommitted"), *OVER]
+    ),
+    "both records of an imported transaction are read": (
+        [*DECIDED, P(1, 0), P(2, 1, **THERE), WHOLE(None), WHOLE(None, **THERE)]
+    ),
+    "the reader that might skip the record began a new session": (
+        [*BOTH, UNKNOWN, P(1, 0), P(9, 0, **THERE), P(8, 3, **THERE, session=1)]
+    ),
+    "the record that was read has no acknowledged offset": (
+        [S(1, None, **TXN), *BOTH[1:], UNKNOWN, P(1, 0), *OVER]
+    ),
+    "the log start has passed the missing record": (
+        [*BOTH, UNKNOWN, P(1, 0), *OVER, P(8, 3, **THERE, process=3, log_start=3)]
+    ),
+    "one reader skips the second record, another receives it": (
+        [*BOTH, UNKNOWN, P(1, 0), *OVER, P(2, 1, **THERE, process=3)]
+    ),
+    "an aborted record is read, which another checker reports": [*BOTH, ABORT, P(1, 0), *OVER],
+    "only one partition's marker was read": [*BOTH, UNKNOWN, *TWO_READS[:2], P(2, 1, **THERE)],
 }
 
 INVALID: Invalid = {
-    "of unknown outcome": (
+    "one of two records is read, and the outcome is unknown": (
         [*BOTH, UNKNOWN, P(1, 0), *OVER],
         [("torn-transaction", (0, 2, 5, 6, 7))],
     ),
-    "nobody ended it": ([*BOTH, P(1, 0), *OVER], [("torn-transaction", (0, 2, 4, 5, 6))]),
-    "committed": ([*BOTH, COMMIT, P(1, 0), *OVER], [("torn-transaction", (0, 2, 5, 6, 7))]),
-    "only one of its records shows that it was committed": (
+    "one of two records is read, and nobody ended the transaction": (
+        [*BOTH, P(1, 0), *OVER],
+        [("torn-transaction", (0, 2, 4, 5, 6))],
+    ),
+    "one of two records of a committed transaction is read": (
+        [*BOTH, COMMIT, P(1, 0), *OVER],
+        [("torn-transaction", (0, 2, 5, 6, 7))],
+    ),
+    "only one record of an imported transaction is read": (
         [*DECIDED, P(1, 0), WHOLE(None), WHOLE(None, **THERE)],
         [("torn-transaction", (0, 1, 3))],
     ),
-    "by its markers": ([*BOTH, UNKNOWN, *TWO_READS], [("torn-transaction", (0, 2, 1000, 1001))]),
-    "by a marker and a reader": (
+    "one partition has a commit marker, the other an abort marker": (
+        [*BOTH, UNKNOWN, *TWO_READS],
+        [("torn-transaction", (0, 2, 1000, 1001))],
+    ),
+    "one partition has a commit marker, a reader skips the record in the other": (
         [*BOTH, UNKNOWN, *TWO_READS[:2], *OVER],
         [("torn-transaction", (0, 2, 7, 8, 1000))],
     ),

@@ -12,7 +12,7 @@ ABOUT = About(
     family=Family.LOSS,
     place=1,
     meaning="acknowledged, but never delivered",
-    picture="the tail",
+    picture="nobody receives the last acknowledged record",
     claims=("REP-1", "SEM-2"),
     jepsen=("unseen", always),
 )

@@ -14,29 +14,37 @@ from linearizability.hand_written.rows import (
 )
 
 VALID: Valid = {
-    "all was delivered": [S(1, 0), S(2, 1), P(1, 0), P(2, 1), WHOLE(2)],
-    "no complete read": [S(1, 0), S(2, 1), P(1, 0), WHOLE(None, type="info")],
-    "to a raw reader, and a raw read": [S(1, 0), RAW(1, 0), WHOLE(1)],
-    "below the log start": [S(1, 0), WHOLE(3, log_start=1)],
-    "acknowledged after the read began": [WHOLE(None), S(1, 0)],
-    "plain, of unknown place": [S(1, None, type="ok"), WHOLE(None)],
-    "aborted": [S(1, 0, **TXN), ABORT, WHOLE(None)],
-    "of unknown end": [S(1, 0, **TXN), END("commit", 1, type="info"), WHOLE(None)],
-    "unknown": [S(1), WHOLE(None)],
+    "every acknowledged record was delivered": [S(1, 0), S(2, 1), P(1, 0), P(2, 1), WHOLE(2)],
+    "the whole read failed": [S(1, 0), S(2, 1), P(1, 0), WHOLE(None, type="info")],
+    "the whole raw read returned the record": [S(1, 0), RAW(1, 0), WHOLE(1)],
+    "the log start has passed the record": [S(1, 0), WHOLE(3, log_start=1)],
+    "the record was acknowledged after the read began": [WHOLE(None), S(1, 0)],
+    "a record outside transactions has no known offset": [S(1, None, type="ok"), WHOLE(None)],
+    "the record was aborted": [S(1, 0, **TXN), ABORT, WHOLE(None)],
+    "the transaction has an unknown outcome": (
+        [S(1, 0, **TXN), END("commit", 1, type="info"), WHOLE(None)]
+    ),
+    "the record has an unknown outcome": [S(1), WHOLE(None)],
 }
 
 INVALID: Invalid = {
-    "the tail": ([S(1, 0), S(2, 1), P(1, 0), WHOLE(None)], [("unseen-write", (1,))]),
-    "of a transaction, of unknown place": (
+    "nobody receives the last acknowledged record": (
+        [S(1, 0), S(2, 1), P(1, 0), WHOLE(None)],
+        [("unseen-write", (1,))],
+    ),
+    "nobody receives a committed record whose offset is unknown": (
         [S(1, None, type="ok", **TXN), COMMIT, WHOLE(None)],
         [("unseen-write", (0,))],
     ),
-    "inside what was read": ([S(1, 0), WHOLE(1)], [("unseen-write", (0,))]),
-    "to a failed poll alone": (
+    "nobody receives a record below the end of a whole read": (
+        [S(1, 0), WHOLE(1)],
+        [("unseen-write", (0,))],
+    ),
+    "only a failed poll returned the record": (
         [S(1, 0), P(1, 0, type="fail"), WHOLE(None)],
         [("unseen-write", (0,))],
     ),
-    "to a raw reader alone": (
+    "only a raw read returned the record, and not the client's whole read": (
         [S(1, 0), RAW(1, 0), WHOLE(1, client="java")],
         [("unseen-write", (0,))],
     ),

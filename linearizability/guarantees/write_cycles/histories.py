@@ -17,8 +17,10 @@ CIRCLE = [S(1, 0, **TXN), S(2, 0, txn=2, **THERE), S(3, 0, txn=3, partition=2)]
 """Three transactions, each of which sends one record to a different partition."""
 
 VALID: Valid = {
-    "one after the other": [S(1, 0, **TXN), COMMIT, P(1, 0, txn=2), S(2, 2, txn=2)],
-    "in a line": [
+    "the second transaction began after the first committed": (
+        [S(1, 0, **TXN), COMMIT, P(1, 0, txn=2), S(2, 2, txn=2)]
+    ),
+    "three transactions read each other's records in one direction": [
         S(1, 0, **TXN),
         COMMIT,
         P(1, 0, txn=2),
@@ -29,15 +31,13 @@ VALID: Valid = {
         S(3, 4, txn=3),
         END("commit", 3),
     ],
-    "read_uncommitted may": [*CIRCLE[:2], P(2, 0, **TXN, **RU, **THERE), P(1, 0, txn=2)],
-    "the one polls after its commit": [
-        *CIRCLE[:2],
-        P(1, 0, txn=2),
-        COMMIT,
-        END("commit", 2),
-        P(2, 0, **TXN, **THERE),
-    ],
-    "records between each other's": [
+    "a read_uncommitted poll closes the cycle": (
+        [*CIRCLE[:2], P(2, 0, **TXN, **RU, **THERE), P(1, 0, txn=2)]
+    ),
+    "one transaction polls only after the other's commit": (
+        [*CIRCLE[:2], P(1, 0, txn=2), COMMIT, END("commit", 2), P(2, 0, **TXN, **THERE)]
+    ),
+    "the records of two transactions alternate in one partition": [
         S(1, 0, **TXN),
         S(2, 1, txn=2),
         S(3, 2, **TXN),
@@ -48,24 +48,21 @@ VALID: Valid = {
         P(2, 1, txn=3),
         S(5, 6, txn=3),
     ],
-    "commits that overlap": [
-        *CIRCLE[:2],
-        P(2, 0, **TXN, **THERE),
-        END("commit", 2, t_invoke_ns=0),
-        COMMIT,
-    ],
+    "the commits overlap in time": (
+        [*CIRCLE[:2], P(2, 0, **TXN, **THERE), END("commit", 2, t_invoke_ns=0), COMMIT]
+    ),
 }
 
 INVALID: Invalid = {
-    "they read each other": (
+    "two transactions read each other's records": (
         [*CIRCLE[:2], P(2, 0, **TXN, **THERE), P(1, 0, txn=2), COMMIT, END("commit", 2)],
         [("read-cycle", (0, 1, 2, 3))],
     ),
-    "whatever is known of their ends": (
+    "two transactions of unknown outcome read each other's records": (
         [*CIRCLE[:2], P(2, 0, **TXN, **THERE, type="fail"), P(1, 0, txn=2), UNKNOWN],
         [("read-cycle", (0, 1, 2, 3))],
     ),
-    "three in a circle": (
+    "three transactions read each other's records in a cycle": (
         [
             *CIRCLE,
             P(1, 0, txn=2),
@@ -77,7 +74,7 @@ INVALID: Invalid = {
         ],
         [("read-cycle", (0, 1, 2, 3, 4, 5))],
     ),
-    "the shortest of two": (
+    "the shortest of two cycles is reported": (
         [
             *CIRCLE,
             P(1, 0, txn=2),
@@ -87,11 +84,11 @@ INVALID: Invalid = {
         ],
         [("read-cycle", (1, 2, 4, 6))],
     ),
-    "read before it was committed, in real time": (
+    "a transaction reads a record of one that committed only later": (
         [*CIRCLE[:2], P(2, 0, **TXN, **THERE), COMMIT, END("commit", 2)],
         [("read-cycle-realtime", (1, 2, 3, 4))],
     ),
-    "a way through real time and a third": (
+    "a cycle through real time and a third transaction": (
         [
             *CIRCLE,
             P(2, 0, txn=3, **THERE),

@@ -36,8 +36,8 @@ def records_of(image: MetadataImage) -> Iterator[Struct]:
 
 
 def changes_to(image: MetadataImage, records: Sequence[Struct]) -> list[Struct]:
-    """Return the records that turn the image into the one that `records_of` has written as these
-    records: first what must go, then what is there."""
+    """Return the records that turn `image` into another one, which is given by the `records` that
+    `records_of` wrote for it: first the removals, then the additions and changes."""
     kept = {key_of(record) for record in records}
     changes = []
     for record in records_of(image):

@@ -74,7 +74,8 @@ def look_through_topics(
 
 
 def note_topics(coordinator: GroupCoordinator, group_id: str, found: Found) -> Iterator[Effect]:
-    """Write the topics that a group's patterns match to its log. If that fails, only report it."""
+    """Write to the group's log which topics its patterns match. Report a failed write, but raise
+    nothing."""
     group = coordinator.groups.get(group_id)
     if not found or not isinstance(group, ConsumerGroup):
         return
