@@ -26,7 +26,8 @@ class SmallContainers(SmallCluster, ContainerCluster):
 
 
 class SmallTarget(ContainerTarget):
-    """The small nodes as a target, for the probes only."""
+    """A target whose nodes are `small_node.py` in containers instead of Kafka brokers. Only the
+    probes use it."""
 
     name = "small nodes in containers"
     version = "1"

@@ -241,7 +241,7 @@ def _commit_in_transaction(
 ) -> tuple[int, Columns]:
     """Make the row of the transaction's end: a commit, or an abort if the group refused; the
     completion brings further rows for the offsets."""
-    told = completion.told if completion is not None else ()
+    told = completion.more_rows if completion is not None else ()
     offsets = [row for row in told if row["f"] == F.SEND_OFFSETS.value]
     f = F.ABORT if any(row["type"] != Outcome.OK.value for row in offsets) else F.COMMIT
     return 1, {"f": f.value} | _how_it_ended(completion)

@@ -107,7 +107,7 @@ class RowBuilder:
 
     def add(self, event: Event) -> None:
         """Append the rows of an operation. Before them come the further rows of its completion,
-        such as positions and owned partitions (`Completion.told`)."""
+        such as positions and owned partitions (`Completion.more_rows`)."""
         count, columns = MAKERS[type(event.operation)](event.operation, event.completion)
         if isinstance(event.operation, CreateTopic | Recreate | Grow):
             settings = {**self.topic_defaults, **event.operation.topic.config}
@@ -120,8 +120,8 @@ class RowBuilder:
             "t_complete_ns": event.t_complete_ns,
             **event.context,
         }
-        told = event.completion.told if event.completion else ()
-        self._extend((*_told(told, shared), (count, shared | columns)))
+        told = event.completion.more_rows if event.completion else ()
+        self._extend((*_further(told, shared), (count, shared | columns)))
 
     def add_nemesis(self, event: NemesisEvent) -> None:
         """Append the row of a fault: the fault that was requested, and the nodes that it
@@ -188,9 +188,9 @@ def _fault_json(performed: Performed) -> str:
     return json.dumps(told, ensure_ascii=False)
 
 
-def _told(rows: Sequence[Mapping[str, Any]], shared: Columns) -> Iterator[tuple[int, Columns]]:
-    """Yield the further rows of a completion (`Completion.told`), with missing columns taken from
-    the operation."""
+def _further(rows: Sequence[Mapping[str, Any]], shared: Columns) -> Iterator[tuple[int, Columns]]:
+    """Yield the further rows of a completion (`Completion.more_rows`), with missing columns
+    taken from the operation."""
     alike = {name: value for name, value in shared.items() if not isinstance(value, list)}
     for row in rows:
         yield 1, {"type": "ok", **alike, **row}

@@ -178,7 +178,7 @@ class Completion:
     rebalanced: bool = False
     """Whether the group has changed the assignment, so that the polled records belong to a new
     session."""
-    told: Sequence[Mapping[str, Any]] = ()
+    more_rows: Sequence[Mapping[str, Any]] = ()
     """Rows of other kinds that the operation produced, each given by its columns: `f` (position,
     owned, init_producer, send_offsets) and more. In the history they stand before its own rows."""
     now_s: float = 0.0

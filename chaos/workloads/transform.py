@@ -64,7 +64,7 @@ class _Memory:
         """Remember the offsets that were committed. Forget them after an unknown outcome, since
         repeating an older commit would rightly set the group back."""
         self._last = None
-        for row in completion.told if completion.outcome is Outcome.OK else ():
+        for row in completion.more_rows if completion.outcome is Outcome.OK else ():
             if row.get("member_id") and row.get("generation") is not None:
                 member = Membership(row["member_id"], row["generation"])
                 self._last = CommitInTransaction(

@@ -104,7 +104,8 @@ def _spark(table: Table, scratch: Path, sizes: Sequence[int]) -> None:
 
 
 def _porcupine(table: Table) -> None:
-    """Add the time that the Python binding adds to porcupine's own."""
+    """Measure porcupine's own time and that of a call through the Python binding, and add the
+    ratio."""
     from linearizability.porcupy import OperationsBuilder, RegisterKind, check
 
     builder = OperationsBuilder()

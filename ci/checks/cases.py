@@ -31,8 +31,8 @@ class Part:
 
 
 def case_violations(root: Path) -> list[str]:
-    """Return a sentence for every function whose priority or folder differs from others with its
-    case id."""
+    """Return a sentence for every function that does not go together with the others of its case
+    id: another priority, another folder, or a name that occurs twice."""
     by_id: dict[str, list[Part]] = defaultdict(list)
     for path in python_files(root):
         if path.relative_to(root).as_posix().startswith(CASES):

@@ -184,7 +184,7 @@ def _served(found: Mapping[str, Any]) -> str:
             f"{role['longest_gap_s']:.1f} s."
         )
     if known:
-        words.append(f"After a heal something succeeded within {max(known):.1f} s.")
+        words.append(f"After each heal the first success came within {max(known):.1f} s.")
     if None in healed:
         words.append("After the last heal nothing succeeded any more.")
     return " ".join(words)

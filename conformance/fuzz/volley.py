@@ -14,7 +14,7 @@ from reference_impl.wire import Malformed
 
 LANES = 8
 ANSWER_S = 10.0
-"""How long a target may take for one answer, with a lane's worth of other requests beside it."""
+"""The seconds that a target may take for one answer, while the other threads send frames, too."""
 
 Patience = Callable[[bytes], float]
 Kind = Literal["answered", "closed", "silent", "refused", "no frame"]
@@ -30,7 +30,8 @@ class Outcome:
 
 
 class Volley:
-    """The lanes: one connection each, which is opened again after the target has closed it."""
+    """Sends frames from several threads at once, each with its own connection, which it opens again
+    after the target has closed it."""
 
     def __init__(self, connect: Callable[[float], Connection]) -> None:
         self._connect = connect

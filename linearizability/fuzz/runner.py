@@ -179,7 +179,7 @@ def _text(path: Path, one: texts.Text) -> bool:
     if one.refused:
         raise Problem("the file was accepted although it is incomplete or contradicts itself")
     if one.told is not None and one.told != (found := told_by_rows(rows)):
-        raise Problem(f"the file says {one.told}, its rows {found}")
+        raise Problem(f"the file contains {one.told}, but the reader's rows contain {found}")
     _judge(path)
     return False
 

@@ -1,4 +1,5 @@
-"""Jepsen files to be refused or judged whole: events spoiled one by one, or the text damaged."""
+"""Make Jepsen files for the fuzzer: correct ones, ones with some spoiled events, and ones whose
+text is damaged."""
 
 from __future__ import annotations
 

@@ -220,15 +220,15 @@ class ConfluentClient:
             error: KafkaError = raised.args[0]
             name = name_of(error)
             broken = not error.retriable()
-            return Completion(begin_outcome(name), (), name, error.str(), broken, told=told)
-        return Completion(Outcome.OK, told=told)
+            return Completion(begin_outcome(name), (), name, error.str(), broken, more_rows=told)
+        return Completion(Outcome.OK, more_rows=told)
 
     def _commit(self, _: Commit) -> Completion:
         added = self._add_offsets(AddOffsets())
         if added.outcome is not Outcome.OK:
             return added
         ended = self._end(lambda producer, timeout_s: producer.commit_transaction(timeout_s))
-        return replace(ended, told=added.told)
+        return replace(ended, more_rows=added.more_rows)
 
     def _add_offsets(self, _: AddOffsets) -> Completion:
         """Add the member's positions to the transaction, if there is a member."""
@@ -244,16 +244,18 @@ class ConfluentClient:
         except TimeoutError as late:
             self._producer = None  # the call keeps it, perhaps for ever; the next one fences it
             told = answered(self._world.monotonic_ns(), offsets, Outcome.INFO, "_TIMED_OUT")
-            return Completion(Outcome.INFO, (), "_TIMED_OUT", str(late), broken=True, told=told)
+            return Completion(
+                Outcome.INFO, (), "_TIMED_OUT", str(late), broken=True, more_rows=told
+            )
         except KafkaException as raised:
             error: KafkaError = raised.args[0]
             name, broken = name_of(error), error.fatal()
             told = answered(self._world.monotonic_ns(), offsets, Outcome.INFO, name)
-            return Completion(end_outcome(name), (), name, error.str(), broken, told=told)
+            return Completion(end_outcome(name), (), name, error.str(), broken, more_rows=told)
         if refused is not None:
             return Completion(Outcome.FAIL, (), "_STATE", refused)
         return Completion(
-            Outcome.OK, told=answered(self._world.monotonic_ns(), offsets, Outcome.OK)
+            Outcome.OK, more_rows=answered(self._world.monotonic_ns(), offsets, Outcome.OK)
         )
 
     def _abort(self, _: Abort) -> Completion:

@@ -115,7 +115,7 @@ class ConfluentMember:
             if message is not None and message.error() is not None:
                 if not records:
                     failed = self._failed_poll(consumer, message.error(), rebalanced)
-                    return replace(failed, told=told)
+                    return replace(failed, more_rows=told)
                 self._held = message  # after the records that came before it
                 break
             if message is not None:
@@ -135,7 +135,9 @@ class ConfluentMember:
                 break
         if not self._rebalanced:
             identity = _identity(consumer)
-        return Completion(Outcome.OK, records, columns=identity, rebalanced=rebalanced, told=told)
+        return Completion(
+            Outcome.OK, records, columns=identity, rebalanced=rebalanced, more_rows=told
+        )
 
     def _failed_poll(
         self, consumer: Consumer, error: KafkaError | None, rebalanced: bool

@@ -171,11 +171,11 @@ class JavaClient:
             answer = self._ask(step, END_TIMEOUT_S)
             if error := answer.get("error"):
                 outcome, detail = begin_outcome(error), answer["detail"]
-                return Completion(outcome, (), error, detail, broken=True, told=told)
+                return Completion(outcome, (), error, detail, broken=True, more_rows=told)
             if not self._initialised:
                 told = (init_producer_row(self._world.monotonic_ns(), self._settings),)
             self._initialised = True
-        return Completion(Outcome.OK, told=told)
+        return Completion(Outcome.OK, more_rows=told)
 
     def _crash(self, _: Crash) -> Completion:
         """Abandon any open transaction: an orderly close would abort it."""

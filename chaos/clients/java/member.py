@@ -128,7 +128,9 @@ class JavaMember:
         for record in records:
             assert record.offset is not None
             self._positions[record.topic, record.partition] = record.offset + 1
-        return Completion(Outcome.OK, records, columns=columns, rebalanced=rebalanced, told=told)
+        return Completion(
+            Outcome.OK, records, columns=columns, rebalanced=rebalanced, more_rows=told
+        )
 
     def _note(self, change: Answer) -> None:
         """Note a change of the assignment: partitions received, with the group's committed offsets

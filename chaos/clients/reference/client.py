@@ -173,8 +173,10 @@ class ReferenceClient:
             await producer.begin_transaction()
         except (ClientError, TimeoutError) as error:
             name = error.name if isinstance(error, ClientError) else "TIMEOUT"
-            return Completion(begin_outcome(name), (), name, str(error), broken=True, told=told)
-        return Completion(Outcome.OK, told=told)
+            return Completion(
+                begin_outcome(name), (), name, str(error), broken=True, more_rows=told
+            )
+        return Completion(Outcome.OK, more_rows=told)
 
     async def _crash(self, _: Crash) -> Completion:
         """Drop the producer with any open transaction, as a crash does."""

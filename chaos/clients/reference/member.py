@@ -40,8 +40,8 @@ LEAVE_TIMEOUT_MS = 5_000
 
 
 def member_config(group: GroupSettings) -> dict[str, Any]:
-    """Return a member's settings besides a reader's; the times of sessions and heartbeats are the
-    broker's."""
+    """Return the settings that a group member needs in addition to those of a reader without a
+    group."""
     config: dict[str, Any] = {
         "group.id": group.name,
         "group.protocol": group.protocol.value,
@@ -121,7 +121,7 @@ class ReferenceMember:
             records,
             columns=columns,
             rebalanced=self._has_rebalanced,
-            told=self._rows.take(),
+            more_rows=self._rows.take(),
         )
 
     async def commit(self, _: CommitOffsets) -> Completion:

@@ -90,9 +90,9 @@ def values(polls: list[Completion]) -> list[int]:
 
 def starts(polls: list[Completion]) -> set[tuple[int, int | None]]:
     """Partition and offset of each position row; all of them came with an assignment."""
-    told = [row for poll in polls for row in poll.told if row["f"] == "position"]
+    told = [row for poll in polls for row in poll.more_rows if row["f"] == "position"]
     assert all(row["asked_offset"] == row["offset"] for row in told)
-    owned = {row["partition"] for poll in polls for row in poll.told if row["f"] == "owned"}
+    owned = {row["partition"] for poll in polls for row in poll.more_rows if row["f"] == "owned"}
     assert {row["partition"] for row in told} <= owned
     return {(row["partition"], row["offset"]) for row in told}
 

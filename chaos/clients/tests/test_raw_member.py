@@ -47,10 +47,10 @@ def test_a_member_that_left_is_told_that_it_is_none(
 ) -> None:
     done = lived(cluster, protocol, 0.1, 0.1)
     assert done.outcome is Outcome.OK
-    told = [(row["f"], row["type"]) for row in done.told]
+    told = [(row["f"], row["type"]) for row in done.more_rows]
     stays = [("heartbeat", "ok")] * 3
     assert told == [*stays, ("leave", "ok"), ("heartbeat", "fail")]
-    assert len({row["member_id"] for row in done.told}) == 1
+    assert len({row["member_id"] for row in done.more_rows}) == 1
 
 
 @pytest.mark.parametrize("protocol", GroupProtocol)
@@ -58,7 +58,7 @@ def test_a_member_that_is_silent_for_longer_than_its_session_is_none(
     cluster: Cluster, protocol: GroupProtocol
 ) -> None:
     done = lived(cluster, protocol, SESSION_S + 1.0)
-    assert [(row["f"], row["type"]) for row in done.told] == [
+    assert [(row["f"], row["type"]) for row in done.more_rows] == [
         ("heartbeat", "ok"),
         ("heartbeat", "fail"),
     ]

@@ -169,9 +169,9 @@ def test_each_idempotent_producer_tells_the_id_that_it_got(
     other = RawProducer(REAL_WORLD, cluster.bootstrap, ClientSettings(raw=True), NONCE)
     sent = [run(each.perform(RawSend(topic, 0, (1,)))) for each in (producer, other, producer)]
     run(other.close())
-    told = [[(row["f"], row["producer_epoch"]) for row in each.told] for each in sent]
+    told = [[(row["f"], row["producer_epoch"]) for row in each.more_rows] for each in sent]
     assert told == [[("init_producer", 0)], [("init_producer", 0)], []]
-    assert sent[0].told[0]["producer_id"] != sent[1].told[0]["producer_id"]
+    assert sent[0].more_rows[0]["producer_id"] != sent[1].more_rows[0]["producer_id"]
 
 
 def test_what_is_left_open_holds_up_readers_until_its_time_is_over(
@@ -187,7 +187,7 @@ def test_what_is_left_open_holds_up_readers_until_its_time_is_over(
         )
     )
     assert (left.outcome, left.broken) == (Outcome.OK, False)
-    assert [row["transactional_id"] for row in left.told] == ["open"]
+    assert [row["transactional_id"] for row in left.more_rows] == ["open"]
     ends = [
         run(operator.perform(AskEnds(topic, 0, looks_up))).columns for looks_up in (False, True)
     ]
@@ -202,7 +202,7 @@ def test_in_a_transaction_nobody_goes_on_with_the_producer_id_of_another(cluster
     for _ in range(2):
         asked = run(operator.perform(JoinAsStranger("stranger")))
         assert (asked.outcome, asked.error) == (Outcome.FAIL, "PRODUCER_FENCED")
-        mine, first, theirs = asked.told
+        mine, first, theirs = asked.more_rows
         assert mine["producer_id"] != theirs["producer_id"] == first["producer_id"]
         assert mine["producer_epoch"] < theirs["producer_epoch"]
     run(operator.close())

@@ -241,8 +241,11 @@ class Operator:
             "generation": commit.member.generation,
             **sent.columns,
         }
-        told = (*begun.told, *answered(self._world.monotonic_ns(), [row], sent.outcome, sent.error))
-        return Completion(ended.outcome, (), ended.error, ended.detail, told=told)
+        told = (
+            *begun.more_rows,
+            *answered(self._world.monotonic_ns(), [row], sent.outcome, sent.error),
+        )
+        return Completion(ended.outcome, (), ended.error, ended.detail, more_rows=told)
 
     async def _leave_open(self, send: LeaveOpen) -> Completion:
         """Send InitProducerId and the records, and leave the transaction open."""
@@ -260,7 +263,7 @@ class Operator:
             sent = await producer.perform(Send(**as_asked))
         finally:
             await producer.close()
-        return replace(sent, told=(*begun.told, *sent.told), broken=False)
+        return replace(sent, more_rows=(*begun.more_rows, *sent.more_rows), broken=False)
 
     # --- records --------------------------------------------------------------------------------
 

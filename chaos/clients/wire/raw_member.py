@@ -45,8 +45,8 @@ async def live_as_member(cluster: WireCluster, operation: LiveAsMember) -> Compl
             await _stay(cluster, member, operation)
     except WireError as error:
         told = tuple(member.rows)
-        return Completion(Outcome.FAIL, (), type(error).__name__, str(error), told=told)
-    return Completion(Outcome.OK, told=tuple(member.rows))
+        return Completion(Outcome.FAIL, (), type(error).__name__, str(error), more_rows=told)
+    return Completion(Outcome.OK, more_rows=tuple(member.rows))
 
 
 async def _stay(cluster: WireCluster, member: _Member, operation: LiveAsMember) -> None:

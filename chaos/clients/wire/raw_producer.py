@@ -107,7 +107,7 @@ class RawProducer(IdentifiedProducer):
         completion = await self._performers[type(operation)](operation)
         if self._settings.transactional or self._identity in (None, before):
             return completion
-        return replace(completion, told=(self._row(self._identity), *completion.told))
+        return replace(completion, more_rows=(self._row(self._identity), *completion.more_rows))
 
     async def _crash(self, _: Crash) -> Completion:
         return Completion(Outcome.OK, broken=True)
@@ -123,7 +123,7 @@ class RawProducer(IdentifiedProducer):
                 )
             told = (self._row(self._identity),)
         self._identity.joined, self._identity.groups = set(), set()
-        return Completion(Outcome.OK, told=told)
+        return Completion(Outcome.OK, more_rows=told)
 
     async def _supersede(self, _: Supersede) -> Completion:
         try:
@@ -131,7 +131,7 @@ class RawProducer(IdentifiedProducer):
         except Refused as error:
             return Completion(Outcome.INFO, (), error.name, str(error), broken=True)
         self._former, self._identity = self._identity, successor
-        return Completion(Outcome.OK, told=(self._row(successor),))
+        return Completion(Outcome.OK, more_rows=(self._row(successor),))
 
     # --- records --------------------------------------------------------------------------------
 
@@ -347,7 +347,7 @@ class RawProducer(IdentifiedProducer):
             self._world.monotonic_ns(), self._settings, answer.producer_id, answer.producer_epoch
         )
         asked = {"asked": "epoch", "asked_offset": self._former.epoch}
-        return Completion(Outcome.OK, told=({**row, **asked},))
+        return Completion(Outcome.OK, more_rows=({**row, **asked},))
 
     async def _send_old_marker(self, marker: SendOldMarker) -> Completion:
         if self._former is None:

@@ -35,12 +35,12 @@ async def join_as_stranger(cluster: WireCluster, ask: JoinAsStranger) -> Complet
         named = theirs["producer_id"], mine["producer_epoch"]
         answer = await _ask(cluster, own, producer_id=named[0], producer_epoch=named[1])
     except WireError as error:
-        return Completion(Outcome.INFO, (), type(error).__name__, str(error), told=told)
+        return Completion(Outcome.INFO, (), type(error).__name__, str(error), more_rows=told)
     if answer.error_code:
-        return Completion(Outcome.FAIL, (), kafka_name(answer.error_code), told=told)
+        return Completion(Outcome.FAIL, (), kafka_name(answer.error_code), more_rows=told)
     row = _row(now_ns(), own, named[0], answer.producer_epoch)
     accepted = {**row, "asked": "epoch", "asked_offset": named[1], "t_invoke_ns": asked_ns}
-    return Completion(Outcome.OK, told=(*told, accepted))
+    return Completion(Outcome.OK, more_rows=(*told, accepted))
 
 
 async def _ask(cluster: WireCluster, transactional_id: str, **named: int) -> Struct:

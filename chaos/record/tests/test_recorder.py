@@ -280,7 +280,7 @@ def test_what_an_operation_tells_beside_stands_before_its_own_rows(tmp_path: Pat
     records = [Record("t", 1, 8, 4), Record("t", 1, 9, 5)]
     checksums = {"checksum": [11, 12], "generation": 4}
     rows = recorded(
-        tmp_path, (Poll(), Completion(Outcome.OK, records, columns=checksums, told=(owned,)))
+        tmp_path, (Poll(), Completion(Outcome.OK, records, columns=checksums, more_rows=(owned,)))
     )
     columns = ("op_id", "record_index", "f", "topic_id", "offset", "generation", "t_complete_ns")
     assert rows.select(columns).rows() == [

@@ -92,9 +92,9 @@ class OwnNames:
     def completion(self, completion: Completion) -> Completion:
         """Return the completion with the workload's names."""
         records = [replace(each, topic=self.inside(each.topic)) for each in completion.records]
-        told = [self._row(row) for row in completion.told]
+        told = [self._row(row) for row in completion.more_rows]
         return replace(
-            completion, records=records, told=told, columns=self._row(completion.columns)
+            completion, records=records, more_rows=told, columns=self._row(completion.columns)
         )
 
     def _row(self, row: Mapping[str, Any]) -> Mapping[str, Any]:

@@ -96,7 +96,7 @@ def test_settings_and_completions_are_translated() -> None:
             return Completion(
                 Outcome.OK,
                 [Record(f"{P}t", 0, 1, 5), Record("theirs", 0, 2, 6)],
-                told=[{"f": "owned", "topic": f"{P}t", "group": f"{P}g", "partition": 0}],
+                more_rows=[{"f": "owned", "topic": f"{P}t", "group": f"{P}g", "partition": 0}],
                 columns={"group": f"{P}g", "txn": 3},
             )
 
@@ -110,7 +110,7 @@ def test_settings_and_completions_are_translated() -> None:
     settings = ClientSettings(transactional=True, transactional_id="x", group=group)
     completion = run(OWN.clients(make)("a:1", 0, settings).perform(Poll()))
     assert [record.topic for record in completion.records] == ["t", "theirs"]
-    assert completion.told == [{"f": "owned", "topic": "t", "group": "g", "partition": 0}]
+    assert completion.more_rows == [{"f": "owned", "topic": "t", "group": "g", "partition": 0}]
     assert completion.columns == {"group": "g", "txn": 3}
     assert seen[0].group is not None
     assert (seen[0].group.name, seen[0].transactional_id) == (f"{P}g", f"{P}x")

@@ -121,7 +121,7 @@ def test_a_worker_commits_once_more_as_it_was_in_its_last_life() -> None:
         "member_id": "m-1",
         "generation": 3,
     }
-    committed = Completion(Outcome.OK, told=(row,))
+    committed = Completion(Outcome.OK, more_rows=(row,))
     zombie = CommitInTransaction("g", "i", 1, 5, Membership("m-1", 3), "transform-zombie-2")
     for end, expected in ((committed, {zombie}), (UNKNOWN, set())):
         operations = Steady().operations(WORKER, Random(7))

@@ -43,7 +43,7 @@ def test_a_reader_that_leaves_out_what_it_does_not_know_is_seen(
 def test_a_reader_that_keeps_one_of_two_keys_is_seen(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(jsonl, "checked_again", lambda *_: None)
     monkeypatch.setattr(events, "checked_again", lambda *_: None)
-    assert "a key twice): was accepted" in problems()
+    assert "a key twice): the file was accepted" in problems()
 
 
 def test_a_reader_that_loses_records_is_seen(monkeypatch: pytest.MonkeyPatch) -> None:

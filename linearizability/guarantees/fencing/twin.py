@@ -75,9 +75,9 @@ def _fenced_early(rows: list[Row]) -> Found:
 
 
 def _epochs_written(rows: list[Row]) -> list[Any]:
-    """Return, for the records of each transaction in each partition: kind, producer, epoch,
-    transaction, the time and operation by which its epoch was known, those of the send that was
-    invoked last, and place."""
+    """Return one tuple for the records of each transaction in each partition: the kind of anomaly
+    that a later record of an older epoch would be, producer id, epoch, transaction, (time,
+    operation) of the first acknowledged send, (time, operation) of the last invoked send, place."""
     written: dict[Any, list[Row]] = {}
     for send in rows:
         if send["f"] != "send" or send["txn"] is None or send["value"] is None:
@@ -110,7 +110,7 @@ def _epochs_written(rows: list[Row]) -> list[Any]:
 
 
 def _epochs_answered(rows: list[Row]) -> list[Any]:
-    """Return rows of the same form for answers to InitProducerId and for offsets sent."""
+    """Return such tuples for responses to InitProducerId and for sends of offsets."""
     kinds = {"init_producer": "reused-epoch", "send_offsets": "zombie-commits-offsets"}
     return [
         (

@@ -21,7 +21,7 @@ RESPONSE = definition("UpdateRaftVoterResponse")
 
 
 def handle_update_raft_voter(broker: Broker, request: Request) -> Generator[Any, Any, None]:
-    """Take over what a voter says of itself."""
+    """Replace the addresses and the supported versions of a voter by those that it reports."""
     quorum, body = broker.quorum, request.body
     code = ErrorCode.NONE
     try:

@@ -72,7 +72,7 @@ class Wanted:
             or row.preferred_read_replica >= 0
         )
 
-    def told(self, row: Struct) -> None:
+    def note_sent(self, row: Struct) -> None:
         """Remember the offsets in this row, which the client now knows."""
         # After an error everything is news again.
         self.high_watermark = -1 if row.error_code else row.high_watermark
@@ -181,11 +181,11 @@ class FetchContext:
         """Return the session id and the rows to answer, given a row for each wanted partition."""
         if self.session is None:
             for wanted, row in rows:
-                wanted.told(row)
+                wanted.note_sent(row)
             return (self.creates(self.wanted) if self.creates else NO_SESSION), rows
         news = [(wanted, row) for wanted, row in rows if wanted.has_news(row)]
         for wanted, row in news:
-            wanted.told(row)
+            wanted.note_sent(row)
             if row.records:
                 self.session.to_end(wanted)
         return self.session.session_id, news

@@ -1,4 +1,5 @@
-"""Ask the other nodes what each state of the quorum requires, until the next move.
+"""Send the other nodes the requests that each state of the quorum requires (votes, fetches, voter
+changes) until the state changes.
 
 Source: KafkaRaftClient.java (pollCandidate, pollLeader, pollFollower). Each duty is a handler
 without a client: it sends a request, checks that the node's state has not changed meanwhile
@@ -148,8 +149,8 @@ def follow(quorum: Quorum) -> Duty:
 
 
 def mind_own_vote(quorum: Quorum) -> Duty:
-    """Tell the leader what has changed of this voter: its addresses. Or let a controller that is no
-    voter join, if it is to do so by itself (KIP-853; KIP-1186; KafkaRaftClient.pollFollower)."""
+    """Report changed addresses of this voter to the leader. A controller that is not a voter asks
+    to become one, if it may do so by itself (KIP-853; KIP-1186; KafkaRaftClient.pollFollower)."""
     turn, leader = quorum.turn, quorum.leader_id
     assert leader is not None
     while quorum.turn == turn:

@@ -48,8 +48,8 @@ class Leadership:
         self.take_voters(voters)
 
     def take_voters(self, voters: Voters) -> None:
-        """Go by new voters. What is known of a replica that becomes a voter, or ceases to be one,
-        stays known (LeaderState.updateVoterAndObserverStates)."""
+        """Replace the set of voters. Keep the progress of a replica that becomes a voter, or ceases
+        to be one (LeaderState.updateVoterAndObserverStates)."""
         known = dict(self._observers)
         known |= {self._voters[node].key: state for node, state in self.followers.items()}
         self._voters, self.followers = voters, {}

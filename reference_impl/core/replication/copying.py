@@ -16,7 +16,8 @@ from reference_impl.wire import CorruptRecord, Struct, batches, check_crc
 
 
 class Damaged(Exception):
-    """The leader has sent what cannot be part of its log; the reason is a sentence."""
+    """A fetched batch is damaged or does not fit the log. The message is a sentence that says
+    why."""
 
 
 class Copying:
@@ -52,7 +53,8 @@ class Copying:
         yield from self.cut(partition, self._rules.truncation(partition.log, told))
 
     def prepare(self, partition: Partition) -> Iterator[Effect]:
-        """Cut off what cannot be compared with the leader's log. Raise StorageError."""
+        """Cut off, before the first fetch from a leader, the records that cannot be compared with
+        the leader's log. Raise StorageError."""
         yield from self.cut(partition, self._rules.kept_end(partition.log))
 
     def cut(self, partition: Partition, offset: int) -> Iterator[Effect]:

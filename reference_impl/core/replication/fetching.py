@@ -43,7 +43,7 @@ class Copy:
 
 @dataclass(slots=True, eq=False)
 class Source:
-    """A leader, and what is copied from it."""
+    """The partitions that are copied from one leader, and the fetch session with it."""
 
     copies: dict[ReplicaKey, Copy] = field(default_factory=dict)
     session: FollowerSession = field(default_factory=FollowerSession)

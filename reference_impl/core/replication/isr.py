@@ -133,8 +133,8 @@ def epoch_of(broker: Broker, partition: Partition, replica: int) -> int:
 
 
 def take(broker: Broker, sent: Sent, answer: Struct) -> bool:
-    """Take the controller's decisions into account, and return whether some must be asked for
-    again. What it has changed comes with the metadata."""
+    """Withdraw each proposed ISR that the controller has rejected. Return whether some must be
+    proposed again. An accepted one takes effect when the metadata log delivers it."""
     rows = {
         (topic.topic_id, row.partition_index): row
         for topic in answer.topics

@@ -1,7 +1,7 @@
-"""Limit how often one request may ask the same thing.
+"""Limit how often one request may name the same group or partition.
 
 Kafka has no such limit. There, a small request that names one group with many offsets, or one topic
-with many producers, fifty thousand times gets gigabytes.
+with many producers, fifty thousand times gets a response of gigabytes.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ REPETITIONS_MAX = 10
 
 
 class Repetitions:
-    """Counts how often one request has asked each thing."""
+    """Counts how often one request has named each group, topic or partition."""
 
     def __init__(self) -> None:
         self._asked: Counter[Hashable] = Counter()

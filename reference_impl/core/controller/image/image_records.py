@@ -51,7 +51,8 @@ def changes_to(image: MetadataImage, records: Sequence[Struct]) -> list[Struct]:
 
 
 def key_of(record: Struct) -> tuple[Any, ...]:
-    """Return the kind of a record that an image has written, and the thing that it is about."""
+    """Return the key of a record that an image has written: its type, and the topic, broker,
+    setting or other item that it describes."""
     name = type(record).__name__
     return name, IDENTITY[name][0](record)
 
@@ -195,8 +196,8 @@ IDENTITY: dict[str, tuple[_Identity, _Removal]] = {
     ),
     "DelegationTokenRecord": (lambda r: r.token_id, lambda r: no_token(r.token_id)),
 }
-"""Each record that an image writes: the thing that it is about, and the record that removes that.
-What has none goes with its topic, or never."""
+"""Type of record -> two functions of such a record: its key, and the record that removes what it
+describes. The second is None where the removal of a topic does that, or nothing does."""
 
 
 def _entity(record: Struct) -> tuple[tuple[str, str | None], ...]:

@@ -70,10 +70,11 @@ def register_broker(controller: Controller, body: Struct) -> int:
 
 
 def _check_session(controller: Controller, known: BrokerImage) -> None:
-    """Raise Refused while another process is this broker, unless that process is about to stop.
+    """Raise Refused while another process with this broker id has a session, unless that process is
+    in a controlled shutdown.
 
-    The broker of this controller's own node has ended with the controller before this one: unless
-    it was heard from since, there is no need to wait for the end of its session, as Kafka does.
+    In a node that is both controller and broker, the process before ended with both. So a restarted
+    node need not wait for the end of its own old session, as it does in Kafka.
     """
     sessions = controller.sessions
     if known.node_id == controller.node_id and sessions.of(known.node_id).metadata_offset < 0:
@@ -265,13 +266,13 @@ def _records_of_move(
 
 
 def fenced(controller: Controller, broker: BrokerImage) -> Iterator[Struct]:
-    """Yield the records that fence a broker: others lead what it led."""
+    """Yield the records that fence a broker and elect other leaders for its partitions."""
     yield from elections.without(controller, broker.node_id)
     yield change(broker, fenced=FENCE)
 
 
 def change(broker: BrokerImage, **fields: object) -> Struct:
-    """Return the record of a change of a registered broker: of the fields that are named."""
+    """Return the record that changes these fields of a registered broker."""
     return CHANGE.new(broker_id=broker.node_id, broker_epoch=broker.broker_epoch, **fields)
 
 

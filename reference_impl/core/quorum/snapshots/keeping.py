@@ -45,7 +45,8 @@ def keep_snapshots(broker: Broker) -> Iterator[Effect]:
 
 
 def clean(broker: Broker) -> None:
-    """Delete what retention does not allow to stay. Raise StorageError."""
+    """Delete the snapshots, and the part of the log below them, that metadata.max.retention.bytes
+    and metadata.max.retention.ms do not keep. Raise StorageError."""
     limits = (broker.config.number(f"metadata.max.retention.{unit}") for unit in ("bytes", "ms"))
     broker.quorum.log.clean(broker.now_ms, *limits)
 
@@ -71,7 +72,8 @@ def write_whole(broker: Broker, snapshot: UnfinishedSnapshot) -> Iterator[Effect
 
 
 def write(broker: Broker, snapshot: UnfinishedSnapshot) -> Iterator[Effect]:
-    """Write what the broker has applied. Raise StorageError."""
+    """Write the records of the metadata image that the broker has applied, a batch at a time, with
+    a pause after each. Raise StorageError."""
     records = list(records_of(broker.image))
     last = broker.quorum.log.last_committed
     composition = broker.quorum.log.voters.before(last.end_offset)

@@ -30,7 +30,8 @@ RECORDS_VERSION = 0
 KRAFT_VERSIONS = (0, 1)
 """The levels of `kraft.version` at which this version works."""
 CONFIGURED = -1
-"""The offset of what the configuration, or the formatting of the directory, says."""
+"""The offset of voters that come from the configuration, or from the formatting of the directory,
+and not from a record of the log."""
 ReplicaKey = tuple[int, UUID]
 """The id of a node, and that of the directory which holds its metadata log. An id of zero stands
 for any directory."""
@@ -102,8 +103,8 @@ class VoterHistory:
         return next(each for each in reversed(self._known) if each.offset < max(0, end_offset))
 
     def begin_at(self, end_offset: int, told: Composition | None) -> None:
-        """Begin again with a snapshot that ends at an offset. told: what it says of the voters,
-        None if it says nothing."""
+        """Begin again with a snapshot that ends at an offset. told: the voters that it names, None
+        if it names none."""
         first = self._known[0] if told is None else told
         offset = CONFIGURED if told is None else end_offset - 1
         self._known = [Composition(offset, first.kraft_version, first.voters)]

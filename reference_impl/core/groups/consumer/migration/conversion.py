@@ -128,8 +128,9 @@ def may_downgrade(
     going: Mapping[str, ConsumerMember],
     coming: int = 0,
 ) -> bool:
-    """Return whether only classic members remain after the members in `going` have left and
-    `coming` classic ones have joined."""
+    """Return whether the group may become a classic one (KIP-848) when the members in `going` leave
+    and `coming` classic ones join: only classic members remain, and the migration policy and the
+    maximum size of a classic group allow it."""
     staying = [member for name, member in group.members.items() if name not in going]
     size = len(staying) + coming
     return (
