@@ -28,7 +28,8 @@ RETRANSMISSION_S, RETRANSMISSIONS_MAX = 0.2, 8
 CLIENTS = 0
 """The source of the connections that clients open; others are opened by the node of that number."""
 Way = tuple[int, Address]
-"""The source and the address of connections. A fault of the network concerns some ways."""
+"""The source of connections and the address to which they lead. A fault of the network strikes some
+of these pairs."""
 
 
 class Server(Protocol):
@@ -282,8 +283,8 @@ class Network:
                 self.cut(line, "connection reset")
 
     def stall(self, way: Way, share: float, timeout_s: float) -> None:
-        """Let a random share of the connections of a way transfer nothing, and end them after
-        timeout_s."""
+        """Let a random share of the connections from this source to this address transfer nothing,
+        and end them after timeout_s."""
         for line in self.lines_on(way):
             if self._rng.random() < share:
                 line.is_stalled = True

@@ -15,8 +15,14 @@ REGISTRIES: dict[str, frozenset[str]] = {
         {"asking", "reading", "removed", "sending", "transacting", "values"}
     ),
     "chaos/targets": frozenset(),
-    "reference_impl/bugs": frozenset({"bug", "recompression"}),
+    "reference_impl/bugs": frozenset({"bug"}),
     "reference_impl/bugs/cluster": frozenset(),
+    "reference_impl/bugs/deleting": frozenset(),
+    "reference_impl/bugs/grouping": frozenset(),
+    "reference_impl/bugs/producing": frozenset({"recompression"}),
+    "reference_impl/bugs/reading": frozenset(),
+    "reference_impl/bugs/recovering": frozenset(),
+    "reference_impl/bugs/transacting": frozenset(),
     "reference_impl/core/handlers": frozenset({"altering_configs", "forwarding"}),
 }
 """Folder -> its files that are not registered, since they only serve the others."""

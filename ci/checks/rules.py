@@ -10,6 +10,7 @@ import ast
 from collections.abc import Iterator
 from pathlib import Path
 
+from ci.checks.registries import REGISTRIES
 from ci.checks.sources import parsed, project_files
 
 RULES, BUGS = "reference_impl/core/rules", "reference_impl/bugs"
@@ -57,7 +58,8 @@ def files_of(root: Path, folder: str) -> list[Path]:
 
 def bug_files(root: Path) -> list[Path]:
     """Return the Python files of the folders with bugs of brokers."""
-    return [*files_of(root, BUGS), *files_of(root, f"{BUGS}/cluster")]
+    folders = [folder for folder in REGISTRIES if folder.startswith(BUGS)]
+    return [path for folder in folders for path in files_of(root, folder)]
 
 
 def classes(path: Path) -> list[tuple[str, ast.ClassDef]]:

@@ -12,6 +12,8 @@ from reference_impl.core.rules import Rules
 
 CONFORMANCE = "conformance"
 """The name of the conformance cases in lists of checkers."""
+FLUSH_EACH = {"log.flush.interval.messages": "1"}
+"""The setting under which each batch is on the disk before it is acknowledged."""
 
 
 class Kind(StrEnum):

@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from reference_impl.bugs import BUGS
-from reference_impl.bugs.round_deletions_down import EVERY as EVERY_DELETION
-from reference_impl.bugs.round_times import EVERY as EVERY_TIME
+from reference_impl.bugs.deleting.round_deletions_down import EVERY as EVERY_DELETION
+from reference_impl.bugs.producing.round_times import EVERY as EVERY_TIME
 from reference_impl.bugs.tests.test_service_bugs import (
     COMPACTED,
     ONE_BATCH,

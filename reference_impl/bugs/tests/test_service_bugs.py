@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from reference_impl.bugs import BUGS
-from reference_impl.bugs.drop_unawaited_batches import EVERY
+from reference_impl.bugs.producing.drop_unawaited_batches import EVERY
 from reference_impl.core.requests.automatic_topics import ensure_groups_topic
 from reference_impl.core.rules import Rules
 from reference_impl.core.tests.consumer_client import Consumer, settle

@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from reference_impl.bugs import BUGS
-from reference_impl.bugs.lose_transactional_offsets import EVERY as EVERY_OFFSET
 from reference_impl.bugs.tests.test_service_bugs import parts_of_two, world_of_groups
+from reference_impl.bugs.transacting.lose_transactional_offsets import EVERY as EVERY_OFFSET
 from reference_impl.core.rules import Rules
 from reference_impl.core.tests.consumer_client import Consumer, settle
 from reference_impl.core.tests.group_client import SESSION_MS, stable_pair

@@ -16,7 +16,8 @@ INT_MAX, LONG_MAX = 2**31 - 1, 2**63 - 1
 
 
 class ConfigType(IntEnum):
-    """Values as DescribeConfigs sends them (DescribeConfigsResponse.ConfigType)."""
+    """The types of configuration keys, as DescribeConfigs numbers them
+    (DescribeConfigsResponse.ConfigType)."""
 
     UNKNOWN = 0
     """The type of a key that Kafka does not know, which may be a secret as well."""

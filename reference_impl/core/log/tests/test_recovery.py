@@ -2,7 +2,9 @@
 
 import pytest
 
-from reference_impl.bugs.forget_producer_state_on_restart import ForgetProducerStateOnRestart
+from reference_impl.bugs.recovering.forget_producer_state_on_restart import (
+    ForgetProducerStateOnRestart,
+)
 from reference_impl.core.log.batch_scan import CorruptLog
 from reference_impl.core.log.log_config import LogConfig
 from reference_impl.core.log.tests.helpers import (

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from reference_impl.bugs.match_first_sequences import MatchFirstSequences
+from reference_impl.bugs.producing.match_first_sequences import MatchFirstSequences
 from reference_impl.core.log.producers.state import BatchMetadata
 from reference_impl.core.partitions.batch_validation import ValidatedBatch
 

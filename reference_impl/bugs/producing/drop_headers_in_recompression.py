@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from reference_impl.bugs.recompression import rewritten
+from reference_impl.bugs.producing.recompression import rewritten
 from reference_impl.core.partitions.batch_validation import ValidatedBatch
 from reference_impl.core.partitions.partition import Partition
 from reference_impl.core.rules import Rules

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from reference_impl.bugs.admit_fenced_producers import AdmitFencedProducers
+from reference_impl.bugs.transacting.admit_fenced_producers import AdmitFencedProducers
 from reference_impl.core.partitions.batch_validation import ValidatedBatch
 from reference_impl.core.partitions.partition import Partition
 
