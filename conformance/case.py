@@ -13,10 +13,13 @@ from enum import IntEnum
 from typing import Any, Literal, TypeVar
 
 Priority = Literal["P0", "P1", "P2"]
-Requirement = Literal["restart", "auto-create", "single-broker", "quick-cleanup"]
+Requirement = Literal[
+    "restart", "auto-create", "single-broker", "quick-cleanup", "settings-it-may-lack"
+]
 """The needs of a case besides the API: that the target can be killed and started again; that it
 creates topics on first use; that all partitions live on the one bootstrap broker; that retention
-and compaction are done every moment, not every few minutes."""
+and compaction are done every moment, not every few minutes; that it starts with the settings of the
+case, which are of a feature that brokers need not have."""
 
 Function = TypeVar("Function", bound=Callable[..., None])
 Row = TypeVar("Row")

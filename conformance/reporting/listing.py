@@ -15,6 +15,7 @@ from typing import Literal
 
 from conformance import cases as all_folders
 from conformance.case import Case, case_of
+from conformance.reporting.catalogue import WITHOUT_CASE, ids_without_case
 from conformance.target.examination import CAMEL
 from reference_impl.wire import ApiKey, api_keys, request_definition
 
@@ -140,7 +141,12 @@ def _by_api(cases: Sequence[Listed]) -> Mapping[str, list[Listed]]:
 def _total(cases: Sequence[Listed]) -> str:
     ids = {listed.case.id for listed in cases}
     first = {listed.case.id for listed in cases if listed.case.priority == "P0"}
-    return f"{len(cases)} functions for {len(ids)} cases of the catalogue, {len(first)} of them P0"
+    missing = [f"{id} ({WITHOUT_CASE.get(id, 'not written')})" for id in ids_without_case(ids)]
+    without = f"without a case: {', '.join(missing)}" if missing else "no id is without a case"
+    return (
+        f"{len(cases)} functions for {len(ids)} cases of the catalogue, {len(first)} of them P0; "
+        f"{without}"
+    )
 
 
 def _as_text(cases: Sequence[Listed]) -> str:

@@ -31,8 +31,21 @@ class Certificate:
 @cache
 def for_loopback() -> Certificate:
     """Return a self-signed certificate for localhost, created once per process."""
+    return _self_signed(x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "localhost")]))
+
+
+@cache
+def for_client(common_name: str) -> Certificate:
+    """Return a self-signed certificate of a client, CN=common_name,OU=touchstone, created once per
+    process."""
+    unit = x509.NameAttribute(NameOID.ORGANIZATIONAL_UNIT_NAME, "touchstone")
+    return _self_signed(
+        x509.Name([unit, x509.NameAttribute(NameOID.COMMON_NAME, common_name)])  # root first
+    )
+
+
+def _self_signed(name: x509.Name) -> Certificate:
     key = ec.generate_private_key(ec.SECP256R1())
-    name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "localhost")])
     now = datetime.datetime.now(datetime.UTC)
     names = [x509.DNSName("localhost"), x509.IPAddress(ipaddress.ip_address(LOOPBACK))]
     certificate = (

@@ -15,6 +15,7 @@ from pathlib import Path
 from chaos.targets import parse_target
 from chaos.targets.bootstrap import BootstrapTarget, addresses
 from chaos.targets.clusters.cluster import LocalCluster
+from chaos.targets.clusters.node import LocalNode
 from chaos.targets.clusters.probe import listens
 from chaos.targets.foreign.target import ForeignTarget
 from chaos.values.faults import Heal, Kill
@@ -138,8 +139,19 @@ class Examined:
             )
         if self._variant is None or self._variant[0] != stated.config:
             self._stop_variant()
-            self._variant = (stated.config, self.start_with(dict(stated.config)))
+            self._variant = (stated.config, self._started_for(stated))
         return self._variant[1]
+
+    def _started_for(self, stated: Case) -> Examined:
+        """Return a second instance with the settings of a case. Raise Unsupported if the target
+        refuses settings that it may lack."""
+        assert self.start_with is not None
+        try:
+            return self.start_with(dict(stated.config))
+        except TargetError as error:
+            if "settings-it-may-lack" not in stated.requires:
+                raise
+            raise Unsupported(f"the target refuses the settings of the case: {error}") from error
 
     def running_for(self, stated: Case | None) -> Examined:
         """Return the second instance if it runs with the settings of this case, else this one;
@@ -169,8 +181,7 @@ class Examined:
         while_down: called with the first node's data directory while nothing runs on it."""
         self.cluster.perform(Kill("all"))
         if while_down is not None:
-            node = self._local_cluster().members()[0]
-            while_down(node.directory.parent.parent / "data" / str(node.number))
+            while_down(_data_of(self._local_cluster().members()[0]))
         self.cluster.perform(Heal())
         self.cluster.restart()
 
@@ -180,6 +191,12 @@ class Examined:
         for member in self._local_cluster().members():
             if member.number == number:
                 member.start()
+
+    def data_of(self, broker_id: int) -> Path:
+        """Return the data directory of one broker. Raise Unsupported if the suite does not see its
+        disk."""
+        number = self.number_of(broker_id)
+        return next(_data_of(m) for m in self._local_cluster().members() if m.number == number)
 
     def number_of(self, broker_id: int) -> int:
         """Return the node number, as faults use it, of a broker id."""
@@ -253,6 +270,11 @@ class Examined:
         self.cluster.stop()
         if self.directory:
             shutil.rmtree(self.directory, ignore_errors=True)
+
+
+def _data_of(node: LocalNode) -> Path:
+    """Return the data directory of a node, as the target lays it out."""
+    return node.directory.parent.parent / "data" / str(node.number)
 
 
 def _answering(target: BootstrapTarget) -> BootstrapTarget:

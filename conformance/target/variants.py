@@ -38,9 +38,13 @@ SHARED_SHORTLY = {
     "group.share.heartbeat.interval.ms": "500",
     "group.share.min.record.lock.duration.ms": "1000",
     "group.share.record.lock.duration.ms": "1500",
+    "group.streams.min.session.timeout.ms": "2000",
+    "group.streams.session.timeout.ms": "2000",
+    "group.streams.min.heartbeat.interval.ms": "500",
+    "group.streams.heartbeat.interval.ms": "500",
 }
-"""Settings under which silent members of share groups are forgotten, and acquired records are
-released, after a moment; by default after 45 s and 30 s."""
+"""Settings under which silent members of share groups and of streams groups are forgotten, and
+acquired records are released, after a moment; by default after 45 s and 30 s."""
 
 CLASSIC_ONLY = {"group.coordinator.rebalance.protocols": "classic"}
 """Settings without the new protocol of consumer groups."""
@@ -60,3 +64,7 @@ default as many as come."""
 FEW_SHARE_SESSIONS = {"group.share.max.share.sessions": "10", "group.share.max.size": "10"}
 """Settings under which a broker keeps ten share sessions, the fewest that it takes; by default
 2,000."""
+
+OFTEN_SNAPSHOT = {"metadata.log.max.record.bytes.between.snapshots": "2000"}
+"""Settings under which a node writes a snapshot of the metadata after a few changes, by default
+after 20 MiB or an hour."""

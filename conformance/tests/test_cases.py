@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 
+from conformance.reporting.catalogue import LAST, WITHOUT_CASE, ids_without_case
 from conformance.reporting.listing import AREAS, all_cases, list_cases
 from conformance.wire import api_key
 from reference_impl.wire import request_definition
@@ -32,6 +33,13 @@ def test_ids_are_those_of_known_areas() -> None:
         c.case.id for c in CASES if not re.fullmatch(rf"({'|'.join(AREAS)})-\d\d", c.case.id)
     ]
     assert strange == []
+
+
+def test_every_id_of_the_catalogue_has_a_case_or_a_reason() -> None:
+    ids = [listed.case.id for listed in CASES]
+    assert ids_without_case(ids) == list(WITHOUT_CASE)
+    assert set(LAST) == set(AREAS)
+    assert ids_without_case(id for id in ids if id != "KRFT-09") == [*WITHOUT_CASE, "KRFT-09"]
 
 
 def test_every_version_named_is_one_of_the_api() -> None:

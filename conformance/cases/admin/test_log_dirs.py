@@ -42,7 +42,7 @@ def moved(broker: Connection, version: int, path: str, topic: str, *indexes: int
 
 
 @case(
-    "ADMIN-34",
+    "LOG-15",
     "AlterReplicaLogDirs",
     spec="KIP-113; class ReplicaManager, alterReplicaLogDirs",
     priority="P2",
@@ -71,7 +71,7 @@ def test_a_replica_stays_where_it_is_asked_to_lie(wire: Wire, version: int) -> N
     expect(wire.values(topic), [b"a"], "records")
 
 
-@case("ADMIN-33", "DescribeLogDirs", spec="KIP-113; DescribeLogDirsResponse.json", priority="P2")
+@case("LOG-14", "DescribeLogDirs", spec="KIP-113; DescribeLogDirsResponse.json", priority="P2")
 def test_a_partition_is_as_large_as_its_batches(wire: Wire, version: int) -> None:
     """DescribeLogDirs returns for each directory a path, no error, whether it is cordoned (v5+),
     and for each partition the exact size of its batches in bytes. Partitions that do not exist

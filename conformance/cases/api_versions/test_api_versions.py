@@ -7,7 +7,10 @@ import struct
 import pytest
 
 from conformance.case import case, expect, expect_that
-from conformance.target.examination import CAMEL
+from conformance.cases.security.secured_wire import come_in, expect_served
+from conformance.clients.sasl import log_in
+from conformance.target.examination import CAMEL, Examined
+from conformance.target.secured import PASSWORDS, SECURED
 from conformance.wire import Connection, Wire, request
 from reference_impl.wire import ApiKey, ErrorCode, Struct, decode_response
 
@@ -67,6 +70,26 @@ def test_a_version_too_new_is_answered_with_the_known_range(wire: Wire) -> None:
     expect(answer.error_code, ErrorCode.UNSUPPORTED_VERSION, "error")
     ranges = {a.api_key: (a.min_version, a.max_version) for a in answer.api_keys}
     expect(ranges, {API_VERSIONS: wire.advertised["ApiVersions"]}, "ranges in the answer")
+
+
+@case(
+    "APIV-14",
+    "ApiVersions",
+    spec="KIP-511; SaslServerAuthenticator.handleApiVersionsRequest",
+    priority="P2",
+    config=SECURED,
+)
+def test_a_version_too_new_before_the_handshake_is_answered(wire: Wire, examined: Examined) -> None:
+    """On a listener with SASL, ApiVersions v127 as first request gets UNSUPPORTED_VERSION (35) with
+    the range of ApiVersions; then handshake and authentication succeed on the same connection."""
+    connection = come_in(wire, examined, "SASL")
+    answer = ask_too_new(connection, 7)
+    expect(answer.error_code, ErrorCode.UNSUPPORTED_VERSION, "error")
+    ranges = {a.api_key: (a.min_version, a.max_version) for a in answer.api_keys}
+    expect(ranges, {API_VERSIONS: wire.advertised["ApiVersions"]}, "ranges in the answer")
+    told = log_in(connection, "PLAIN", "alice", PASSWORDS["alice"])
+    expect(told.error_code, ErrorCode.NONE, "error of the authentication")
+    expect_served(connection)
 
 
 @case("APIV-03", "ApiVersions", spec="KIP-511")

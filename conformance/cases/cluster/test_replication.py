@@ -7,7 +7,9 @@ from itertools import count
 from threading import Event, Thread
 
 from chaos.values.faults import Heal, Kill, Pause, Shutdown
+from chaos.world import joined
 from conformance.case import case, expect, expect_that
+from conformance.cases.cluster.test_elections import PREFERRED, elect, errors_of, reassign
 from conformance.cases.cluster.test_lost_brokers import (
     RETURN_S,
     lost,
@@ -279,3 +281,49 @@ def test_a_broker_that_leaves_in_good_order_hands_over_its_leadership(
     kept = set(writer.acknowledged)
     found = [value for value in wire.values(topic) if value in kept]
     expect(found, writer.acknowledged, "records that were acknowledged")
+
+
+@case("PROD-26", "Produce", versions=(3, 13), spec="KIP-101; KIP-951", priority="P2")
+def test_a_producer_follows_a_leader_that_moves(wire: Wire, version: int) -> None:
+    """While the leadership moves from one living replica to another, Produce gets no error but one
+    that clients retry (3, 5, 6, 19 or 56); at the new leader it succeeds, and every record that was
+    acknowledged is there, in the order of the acknowledgements."""
+    asked, between, last = three_brokers(wire)
+    topic = replicated(wire, [last, asked, between], min_insync_replicas="2")
+    addresses = ",".join(joined(address) for address in wire.brokers().values())
+    with Writer(Wire(addresses, wire.advertised), topic, version) as writer:
+        for replicas in ([asked, last, between], [between, asked, last]):
+            wait_for_more(writer)
+            move_leadership(wire, topic, replicas)
+            wait_for_more(writer)
+    expect(writer.failure, None, "failure of the writer")
+    kept = set(writer.acknowledged)
+    found = [value for value in wire.values(topic) if value in kept]
+    expect(found, writer.acknowledged, "records that were acknowledged")
+
+
+def wait_for_more(writer: Writer) -> None:
+    """Wait until the writer has three more acknowledgements, or has failed."""
+    wanted = len(writer.acknowledged) + 3
+    eventually(
+        lambda: writer.failure is not None or len(writer.acknowledged) >= wanted,
+        bool,
+        f"{wanted} records are acknowledged",
+        RETURN_S,
+    )
+
+
+def move_leadership(wire: Wire, topic: Topic, replicas: list[int]) -> None:
+    """Put the partition's replicas into this order, and wait until the first of them leads."""
+    version = wire.version("AlterPartitionReassignments")
+    expect(reassign(wire, version, topic.name, replicas), ErrorCode.NONE, "error of the order")
+    answer = elect(wire, wire.version("ElectLeaders"), PREFERRED, {topic.name: [0]})
+    # A controller may have elected it by itself meanwhile (auto.leader.rebalance.enable).
+    done = {ErrorCode.NONE, ErrorCode.ELECTION_NOT_NEEDED}
+    expect(errors_of(answer)[topic.name][0][1], done, "error of the election")
+    eventually(
+        lambda: partition_of(wire, topic).leader_id,
+        lambda leader: leader == replicas[0],
+        "the new leader",
+        RETURN_S,
+    )

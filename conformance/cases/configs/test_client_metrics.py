@@ -39,7 +39,7 @@ def subscribed(wire: Wire, name: str, version: int | None = None) -> Iterator[No
         alter(wire, version, {name: removals}, resource_type=CLIENT_METRICS)
 
 
-@case("CONF-21", "IncrementalAlterConfigs", spec=SPEC, priority="P2")
+@case("CONF-18", "IncrementalAlterConfigs", spec=SPEC, priority="P2")
 def test_a_subscription_is_described_listed_and_removed(wire: Wire, version: int) -> None:
     """The values that were set are described with source 7 (client metrics) and the subscription is
     listed; once all of it is removed the defaults are described and the subscription is no longer.
@@ -71,7 +71,7 @@ def test_a_subscription_is_described_listed_and_removed(wire: Wire, version: int
     )
 
 
-@case("CONF-21", "DescribeConfigs", spec=SPEC, priority="P2")
+@case("CONF-18", "DescribeConfigs", spec=SPEC, priority="P2")
 def test_a_subscription_that_nobody_made_has_defaults(wire: Wire, version: int) -> None:
     """A name under which nothing is set is described with the three keys and their defaults; an
     empty name gets INVALID_REQUEST (42)."""
@@ -107,7 +107,7 @@ def test_a_subscription_that_nobody_made_has_defaults(wire: Wire, version: int) 
         "key",
     ],
 )
-@case("CONF-21", "IncrementalAlterConfigs", spec=SPEC, priority="P2")
+@case("CONF-18", "IncrementalAlterConfigs", spec=SPEC, priority="P2")
 def test_a_subscription_that_cannot_be_is_refused(
     wire: Wire, version: int, key: str, value: str, code: ErrorCode
 ) -> None:

@@ -40,6 +40,30 @@ def test_the_newest_value_of_each_key_stays(wire: Wire) -> None:
     expect([offset for offset, _ in first.offsets()], [6], "what a fetch of offset 5 gets")
 
 
+@case(
+    "FETCH-37",
+    "Fetch",
+    spec="design#compactiondetails; class LocalLog, read",
+    priority="P2",
+    requires=["quick-cleanup"],
+)
+def test_a_fetch_goes_on_behind_gaps_and_segments(wire: Wire) -> None:
+    """In a log of several segments from which compaction removed records, a fetch of any offset
+    from the log start to the end returns the next record that is left, and one of the end offset
+    nothing."""
+    topic = wire.create_topic(config=COMPACTED)
+    last_ms = write_apart(wire, topic, *NINE, from_ms=now_ms() - HOUR_MS)
+    write(wire, topic, END, at_ms=last_ms)
+    wait_until_kept(wire, topic, [*LEFT_OF_NINE, (9, *END)], "after compaction")
+    for asked in range(10):
+        left = [offset for batch in wire.batches(topic, asked) for offset, _ in batch.offsets()]
+        behind = [offset for offset in left if offset >= asked]
+        expected = [offset for offset in (4, 6, 7, 8, 9) if offset >= asked]
+        expect(behind, expected, f"records from offset {asked} on")
+    answer = wire.fetch(topic, 10)
+    expect((answer.error_code, bytes(answer.records or b"")), (0, b""), "(error, records) at 10")
+
+
 @case("LOG-04", "Fetch", spec=BASICS, priority="P1", requires=["quick-cleanup"])
 def test_a_batch_that_lost_records_keeps_its_offsets(wire: Wire) -> None:
     """Of one batch with nine records four stay; the batch keeps its base offset and its last

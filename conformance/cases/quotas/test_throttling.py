@@ -14,13 +14,13 @@ from itertools import pairwise
 
 import pytest
 
-from conformance.case import case, expect, expect_that
-from conformance.cases.quotas.quotas import CLIENT_ID, USER, Entity, quota
+from conformance.case import Unsupported, case, expect, expect_that
+from conformance.cases.quotas.quotas import CLIENT_ID, USER, Entity, alter, entry, quota
 from conformance.cases.security.secured_wire import come_in_as
 from conformance.connection import Connection
 from conformance.target.examination import Examined
 from conformance.target.secured import SECURED
-from conformance.wire import Topic, Wire, batch, request
+from conformance.wire import Topic, Wire, batch, eventually, request
 from reference_impl.wire import ErrorCode, Struct
 
 RATE = 10_000
@@ -219,3 +219,42 @@ def test_the_most_specific_quota_decides(wire: Wire, examined: Examined) -> None
             # The general one alone would not let this through, however long it had been idle.
             throttles = [client.throttle_of(topic, TOO_MUCH) for _ in range(2)]
             expect(throttles[-1], 0, f"throttle under {dict(specific)}, not {dict(general)}")
+
+
+PERCENTAGE = "request_percentage"
+LEAST = 0.01
+"""Per cent of one thread's time: a few requests of any client exceed it."""
+
+
+@case("QUOT-04", "Metadata", spec="KIP-124, Request rate quotas", priority="P2")
+def test_a_client_over_its_share_of_time_is_throttled_on_any_api(wire: Wire) -> None:
+    """A client that takes more of the request handlers' time than request_percentage allows gets
+    throttle_time_ms on Metadata, on ListGroups and on FindCoordinator, and its connection is muted;
+    another client is not throttled."""
+    client = Client(wire, wire.connect(), wire.new_name("client"))
+    entity = {CLIENT_ID: client.client_id}
+    refused = alter(wire, entry(entity, **{PERCENTAGE: LEAST}), validate_only=True)
+    if refused != [ErrorCode.NONE]:
+        raise Unsupported(f"the target has no quota {PERCENTAGE}")
+    requests = {
+        "Metadata": request("Metadata", topics=None),
+        "ListGroups": request("ListGroups"),
+        "FindCoordinator": request("FindCoordinator", key="g", key_type=0, coordinator_keys=["g"]),
+    }
+    with quota(wire, entity, **{PERCENTAGE: LEAST}):
+        for api, body in requests.items():
+            throttle_ms = eventually(
+                lambda api=api, body=body: client.call(api, body).throttle_time_ms,  # type: ignore[misc]
+                bool,
+                f"{api} is throttled",
+            )
+            waited_ms = took_ms(client.is_served)
+            expect_that(
+                waited_ms >= throttle_ms - TOLERANCE_MS,
+                f"the connection is muted after {api}",
+                f"{throttle_ms} ms",
+                f"{waited_ms:.0f} ms",
+            )
+        other = Client(wire, wire.connect(), wire.new_name("client"))
+        answer = other.call("Metadata", request("Metadata", topics=[]))
+        expect(answer.throttle_time_ms, 0, "throttle of another client")

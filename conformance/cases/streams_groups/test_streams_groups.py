@@ -10,6 +10,7 @@ import pytest
 
 from conformance.case import case, each, expect, expect_that
 from conformance.clients.members import group_connection
+from conformance.target.variants import SHARED_SHORTLY
 from conformance.wire import Connection, Topic, Wire, eventually, part, request
 from reference_impl.wire import ErrorCode, Struct
 
@@ -152,6 +153,23 @@ def test_who_is_no_member_or_has_another_epoch_is_refused(wire: Wire) -> None:
     after = member.beat(member_epoch=member.epoch, rebalance_timeout_ms=-1)
     expect(after.error_code, ErrorCode.UNKNOWN_MEMBER_ID, "error of who has left")
     expect(member.describe().group_state, "Empty", "state of the group")
+
+
+@case("STRM-03", API, spec="KIP-1071, Member session", priority="P2", config=SHARED_SHORTLY)
+def test_a_silent_member_is_removed_and_its_tasks_go_to_another(wire: Wire) -> None:
+    """A member that sends no heartbeat for group.streams.session.timeout.ms is removed: the other
+    member gets its tasks, and its next heartbeat gets UNKNOWN_MEMBER_ID (25)."""
+    silent = Member.of(wire, wire.create_topic(2))
+    silent.join()
+    other = Member.of(wire, silent.topic, silent.group)
+
+    def beat_of_other() -> list[int]:
+        expect(other.beat().error_code, ErrorCode.NONE, "error of the living member")
+        return other.active
+
+    eventually(beat_of_other, lambda tasks: tasks == [0, 1], "tasks of the living member", 30.0)
+    late = silent.beat()
+    expect(late.error_code, ErrorCode.UNKNOWN_MEMBER_ID, "error of the removed member")
 
 
 @case("STRM-04", DESCRIBE, spec="KIP-1071, StreamsGroupDescribe", priority="P2")

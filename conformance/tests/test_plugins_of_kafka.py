@@ -1,4 +1,5 @@
-"""The cases about clients' metrics, on an Apache Kafka with a plugin that takes them in."""
+"""The cases that need plugins, on an Apache Kafka that has them: one takes in clients' metrics
+(KIP-714), one refuses topics (KIP-108)."""
 
 from __future__ import annotations
 
@@ -12,13 +13,14 @@ from chaos.targets.apache import ApacheKafka
 
 pytestmark = [pytest.mark.needs("jdk", "kafka-jars"), pytest.mark.nightly]
 ROOT = Path(__file__).resolve().parents[2]
-SOURCE = Path(__file__).parent / "java" / "MetricsReceiver.java"
-CASES = "conformance/cases/quotas/test_telemetry.py"
+SOURCES = sorted((Path(__file__).parent / "java").glob("*.java"))
+SETTINGS = {"metric.reporters": "MetricsReceiver", "create.topic.policy.class.name": "TopicPolicy"}
+CASES = ("conformance/cases/quotas/test_telemetry.py", "conformance/cases/admin/test_policies.py")
 PATIENCE_S = 300
 
 
-class WithReceiver(ApacheKafka):
-    """Apache Kafka with our plugin on its class path."""
+class WithPlugins(ApacheKafka):
+    """Apache Kafka with our plugins on its class path."""
 
     def __init__(self, classes: Path) -> None:
         super().__init__()
@@ -30,17 +32,17 @@ class WithReceiver(ApacheKafka):
 
 def test_apache_kafka_passes(tmp_path: Path) -> None:
     classes = tmp_path / "classes"
-    target = WithReceiver(classes)
-    compiler = ["javac", "-cp", ":".join(map(str, target.jars())), "-d", str(classes), str(SOURCE)]
-    subprocess.run(compiler, check=True, timeout=PATIENCE_S)
-    cluster = target.start(tmp_path / "broker", 1, {"metric.reporters": "MetricsReceiver"})
+    target = WithPlugins(classes)
+    compiler = ["javac", "-cp", ":".join(map(str, target.jars())), "-d", str(classes)]
+    subprocess.run([*compiler, *map(str, SOURCES)], check=True, timeout=PATIENCE_S)
+    cluster = target.start(tmp_path / "broker", 1, SETTINGS)
     try:
         done = subprocess.run(
             [
                 sys.executable,
                 "-m",
                 "pytest",
-                CASES,
+                *CASES,
                 "-q",
                 "-p",
                 "no:cacheprovider",
