@@ -88,19 +88,19 @@ def run(
     check_groups(scenario.client, parts.workload)
     if min(scenario.seconds, scenario.rate, scenario.nodes) <= 0:
         raise RunError("seconds, rate and nodes must be above zero; choose others")
+    tools = tools or Tools(clients=clients_named(scenario.client))
     try:
         directory = run_directory.make(runs, scenario)
         with Interrupts() as interrupts:
-            one = _Run(
-                scenario, parts, directory, tools or Tools(clients=clients_named(scenario.client))
-            )
+            one = _Run(scenario, parts, directory, tools)
             one.progress = Progress(progress)
             try:
                 return one.world.run(one.perform(argv, interrupts))
             except TargetError as error:
                 # Refused before the attack: there is nothing to look at but the sentence. A
-                # cluster that does not do what it was asked has logs.
-                if one.fault_performer is None and not isinstance(error.__cause__, WireError):
+                # cluster that has started, and then does not do what it was asked, has logs.
+                disobeyed = one.cluster is not None and isinstance(error.__cause__, WireError)
+                if one.fault_performer is None and not disobeyed:
                     shutil.rmtree(directory, ignore_errors=True)
                 raise
     except (RecorderError, RunDirectoryError, TargetError) as error:

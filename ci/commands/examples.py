@@ -13,7 +13,7 @@ EXAMPLES: Mapping[str, tuple[str, ...]] = {
     ),
     "status": (
         "touchstone status --bootstrap localhost:9092",
-        "touchstone status --bootstrap localhost:9092 --watch",
+        "touchstone status --cluster touchstone.toml --watch",
     ),
     "check": (
         "touchstone check runs/RUN --explain",

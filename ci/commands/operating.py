@@ -4,20 +4,27 @@ from __future__ import annotations
 
 import json
 import time
+from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from ci.commands.options import JsonOption, check_above_zero
+from ci.commands.options import (
+    BootstrapOption,
+    ClusterOption,
+    JsonOption,
+    check_above_zero,
+    chosen_target,
+)
 from ci.errors import UsageError
 
 CLEAR = "\x1b[H\x1b[2J"
+USUAL_BOOTSTRAP = "localhost:9092"
 
 
 def status(
-    bootstrap: Annotated[
-        str, typer.Option(help="The running cluster at host:port[,host:port…].")
-    ] = "localhost:9092",
+    bootstrap: BootstrapOption = None,
+    cluster: ClusterOption = None,
     watch: Annotated[bool, typer.Option("--watch", help="Ask again until Ctrl-C.")] = False,
     every: Annotated[float, typer.Option(help="Seconds between two requests of --watch.")] = 2.0,
     as_json: JsonOption = False,
@@ -29,12 +36,13 @@ def status(
     from ci.status.showing import as_document, as_lines
 
     check_above_zero(every=every)
+    asked = _asked(bootstrap, cluster)
     while True:
         try:
-            found = status_of(bootstrap)
+            found = status_of(asked)
         except WireError as error:
             if not watch:
-                raise UsageError(f"{error}; name a broker by --bootstrap host:port") from error
+                raise UsageError(_why(asked) or str(error)) from error
             print(f"no broker answers: {error}")
         else:
             text = json.dumps(as_document(found)) if as_json else "\n".join(as_lines(found))
@@ -42,3 +50,27 @@ def status(
         if not watch:
             return
         time.sleep(every)
+
+
+def _asked(bootstrap: str | None, cluster: Path | None) -> str:
+    """Return the addresses of --bootstrap, or of the file of --cluster or nearby, with what their
+    listeners demand."""
+    from chaos.targets.foreign.target import ForeignTarget, usual_file
+
+    if bootstrap and cluster:
+        raise UsageError("status: give one of --bootstrap and --cluster")
+    if bootstrap or not (cluster or usual_file(Path.cwd())):
+        return bootstrap or USUAL_BOOTSTRAP
+    return ForeignTarget(Path(chosen_target(None, cluster))).bootstrap
+
+
+def _why(bootstrap: str) -> str:
+    """Return a sentence that says why no broker answers, or "" if one does now."""
+    from chaos.clients.wire.wire_link import parse_bootstrap
+    from conformance.target.reach import Unreachable, reachable
+
+    try:
+        reachable(parse_bootstrap(bootstrap))
+    except Unreachable as unreachable:
+        return str(unreachable)
+    return ""

@@ -23,7 +23,10 @@ from reference_impl.wire import FRAME_BYTES_MAX, Malformed, Struct, decode_respo
 REACH_TIMEOUT_S = 10.0
 """The seconds for each step: to resolve a name, to connect, to get an answer."""
 _CORRELATION_ID = 0x746F7563
-_TLS = "{} speaks TLS, and the examination sends plain text: give a PLAINTEXT listener"
+_TLS = (
+    "{} speaks TLS, and got plain text; describe the cluster in a touchstone.toml, or give a"
+    " PLAINTEXT listener"
+)
 _HTTP = "{} speaks HTTP, not the Kafka protocol; give a broker's address"
 _TLS_RECORDS = (b"\x15\x03", b"\x16\x03")  # an alert, a handshake (RFC 8446, record layer)
 
@@ -120,8 +123,8 @@ def _brokers(
     except (_Unfinished, Unreachable) as error:
         if api_key("SaslHandshake") in advertised and (offered := _sasl(address, timeout_s)):
             raise Unreachable(
-                f"{joined(address)} wants SASL ({', '.join(offered)}) before it answers; the "
-                "examination logs in nowhere: give a listener without authentication"
+                f"{joined(address)} wants SASL ({', '.join(offered)}) before it answers; "
+                "describe the cluster in a touchstone.toml, or give a listener without it"
             ) from error
         if isinstance(error, Unreachable):
             raise

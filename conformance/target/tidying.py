@@ -37,8 +37,9 @@ class Tidying:
         failures = run(self._own.remove()).failures
         if failures:
             more = f" and {len(failures) - SHOWN_MAX} more" if len(failures) > SHOWN_MAX else ""
+            why = "; ".join(failures[:SHOWN_MAX])
             _say(
-                f"could not remove {'; '.join(failures[:SHOWN_MAX])}{more}; the next examination"
+                f"could not remove what the cases have made ({why}{more}); the next examination"
                 " or run on this cluster does it"
             )
 

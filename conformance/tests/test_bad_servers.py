@@ -83,7 +83,10 @@ def test_a_bad_server_is_named_by_its_fault(serve: Serve, sentence: str) -> None
 @pytest.mark.parametrize("speak", [servers.tls, servers.tls_without_alerts])
 def test_a_tls_listener_is_named(tmp_path: Path, speak: object) -> None:
     with serving(speak(tmp_path)) as bootstrap:  # type: ignore[operator]
-        assert f"{bootstrap} speaks TLS, and the examination sends plain text" in why_not(bootstrap)
+        assert (
+            f"{bootstrap} speaks TLS, and got plain text; describe the cluster in a touchstone.toml"
+            in why_not(bootstrap)
+        )
 
 
 def test_where_nothing_listens_is_said() -> None:
@@ -100,7 +103,9 @@ def test_a_name_that_does_not_resolve_is_said() -> None:
 
 def test_a_listener_with_sasl_is_refused_not_failed() -> None:
     kafka = servers.WantsSasl()
-    assert f"{kafka.bootstrap} wants SASL (PLAIN, SCRAM-SHA-512)" in why_not(kafka.bootstrap)
+    why = why_not(kafka.bootstrap)
+    assert f"{kafka.bootstrap} wants SASL (PLAIN, SCRAM-SHA-512)" in why
+    assert "describe the cluster in a touchstone.toml" in why
     kafka.stop()
 
 

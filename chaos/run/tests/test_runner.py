@@ -17,6 +17,7 @@ import polars as pl
 import pyarrow.parquet as pq
 import pytest
 
+from chaos.means.connection import WireError
 from chaos.nemeses import NEMESES
 from chaos.record import recorder
 from chaos.record.run_directory import Scenario
@@ -181,6 +182,23 @@ def test_a_target_without_transactions_is_refused_in_one_sentence(tmp_path: Path
         make_run(tmp_path, target, parts=Parts(target, WORKLOADS["transactions"], QuickKill()))
     assert target.cluster.stopped
     assert list(tmp_path.iterdir()) == []  # a refused run leaves no directory
+
+
+def test_a_target_that_refuses_the_login_leaves_no_directory(tmp_path: Path) -> None:
+    class Closed(FakeTarget):
+        def start(self, *_given: Any, **_options: Any) -> Any:
+            raise TargetError("alice is refused; correct its [client] table") from WireError("no")
+
+    target = Closed()
+    with pytest.raises(TargetError, match="alice is refused"):
+        make_run(tmp_path, target)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_an_unknown_client_leaves_no_directory(tmp_path: Path) -> None:
+    with pytest.raises(TargetError, match=r"unknown client 'jave' .*did you mean 'java'"):
+        runner.run(replace(scenario_of(), client="jave"), tmp_path)
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_faults_which_strike_nothing_forbid_valid(tmp_path: Path) -> None:

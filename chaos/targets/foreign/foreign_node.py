@@ -100,7 +100,10 @@ class ForeignProcess:
         it."""
         command = self._node.start
         if command is None:
-            raise TargetError(f"node {number} is down, and no start command was given for it")
+            raise TargetError(
+                f"nothing listens at {joined(self._node.address)}, and node {number} has no start"
+                " command; start it, correct its address, or write start = … into its [[node]]"
+            )
         self._ours = ours
         self._ended = self.paused = False
         self._seen = None

@@ -73,6 +73,12 @@ class ForeignTarget:
         except TargetError as error:
             raise TargetError(f"{self.name}: {error}") from error
 
+    @property
+    def bootstrap(self) -> Bootstrap:
+        """The addresses to ask first, and how clients log in. Raise TargetError if a command does
+        not print the password."""
+        return Bootstrap(",".join(map(joined, self._foreign.seeds)), self.access)
+
     @cached_property
     def nodes(self) -> int:
         """The number of nodes: those of the file, or else the brokers in Metadata."""
@@ -98,9 +104,8 @@ class ForeignTarget:
         if foreign.reset is not None:
             run(foreign.reset, foreign.folder)
         members = [self._member(n, node, directory) for n, node in enumerate(described, 1)]
-        bootstrap = Bootstrap(",".join(map(joined, foreign.seeds)), self.access)
         performers = all_performers_of(self.faults)
-        cluster = ForeignCluster(self.name, "unknown", bootstrap, members, performers)
+        cluster = ForeignCluster(self.name, "unknown", self.bootstrap, members, performers)
         cluster.kept_logs = {n: node.log for n, node in enumerate(described, 1) if node.log}
         cluster.undoings = Undoings(described, foreign.folder)
         cluster.start()

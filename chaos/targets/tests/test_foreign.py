@@ -393,7 +393,7 @@ def test_a_command_that_fails_says_which_and_why(tmp_path: Path) -> None:
 def test_one_that_nobody_started_and_nobody_can_start_is_named(tmp_path: Path) -> None:
     port = free_ports(1)[0]
     target = parse_target(str(described(tmp_path, f'[[node]]\naddress = "127.0.0.1:{port}"\n')))
-    with pytest.raises(TargetError, match="node 1 is down, and no start command was given"):
+    with pytest.raises(TargetError, match=f"nothing listens at 127.0.0.1:{port}, and node 1 has"):
         target.start(tmp_path / "run")
 
 

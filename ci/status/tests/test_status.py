@@ -58,8 +58,18 @@ def test_the_document_follows_its_schema() -> None:
 def test_who_does_not_answer_is_one_sentence() -> None:
     result = CliRunner().invoke(app, ["status", "--bootstrap", "127.0.0.1:1"])
     assert result.exit_code == 2
-    assert "127.0.0.1:1 cannot be reached" in result.output
-    assert "name a broker by --bootstrap" in result.output
+    assert "nothing listens at 127.0.0.1:1: connection refused; start it there" in result.output
+
+
+def test_a_cluster_that_a_file_describes_is_asked_as_its_clients_are(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "touchstone.toml").write_text('bootstrap = "127.0.0.1:1"\n')
+    monkeypatch.chdir(tmp_path)
+    for words in (["status"], ["status", "--cluster", "touchstone.toml"]):
+        assert "nothing listens at 127.0.0.1:1" in CliRunner().invoke(app, words).output
+    both = ["status", "--cluster", "touchstone.toml", "--bootstrap", "127.0.0.1:1"]
+    assert "give one of --bootstrap and --cluster" in CliRunner().invoke(app, both).output
 
 
 @pytest.mark.parametrize(
