@@ -140,10 +140,12 @@ class Committed(Call):
 
 @dataclass(frozen=True, slots=True)
 class Seek(Call):
-    """Continue reading a partition at this offset."""
+    """Continue reading a partition at this offset. leader_epoch: that of the record before it, -1
+    if it is unknown; with it, no leader that was replaced is asked (KIP-320)."""
 
     partition: TopicPartition
     offset: int
+    leader_epoch: int = -1
 
 
 @dataclass(frozen=True, slots=True)

@@ -240,7 +240,7 @@ class Consumer(Machine):
     def _seek(self, call_id: int, call: calls.Seek) -> None:
         if call.offset < 0:
             raise IllegalState(f"offset {call.offset} is negative")
-        self._subscription.state(call.partition).seek(call.offset)
+        self._positions.seek(call.partition, call.offset, call.leader_epoch)
         self._kernel.complete(call_id)
 
     def _reset(

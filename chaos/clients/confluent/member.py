@@ -78,9 +78,9 @@ class ConfluentMember:
         self._held: Message | None = None
         """A record that came with a new assignment, before records of the old one were
         delivered."""
-        self._positions: dict[tuple[str, int], int] = {}
-        """Partition -> the offset after the last record taken, for the partitions that this member
-        owns."""
+        self._positions: dict[tuple[str, int], TopicPartition] = {}
+        """Partition -> the offset after the last record taken and that record's leader epoch, for
+        the partitions that this member owns."""
         self._firsts: dict[tuple[str, int], int] = {}
         """Partition -> the offset of the first record taken in the transaction, to which `rewind`
         goes back."""
@@ -159,8 +159,11 @@ class ConfluentMember:
     def _taken(self, consumer: Consumer, message: Message) -> Record:
         record = record_of(message, self._nonce)
         assert record.offset is not None
-        self._positions[record.topic, record.partition] = record.offset + 1
-        self._firsts.setdefault((record.topic, record.partition), record.offset)
+        place = record.topic, record.partition
+        self._positions[place] = TopicPartition(
+            *place, record.offset + 1, leader_epoch=message.leader_epoch()
+        )
+        self._firsts.setdefault(place, record.offset)
         with suppress(KafkaException):  # no longer ours: then somebody else is given it again
             consumer.store_offsets(message=message)
         return record
@@ -173,7 +176,7 @@ class ConfluentMember:
             return Completion(Outcome.OK)
         self._positions = {}
         identity = _identity(consumer)
-        asked = [TopicPartition(t, p, offset) for (t, p), offset in positions.items()]
+        asked = list(positions.values())
         try:
             answers = consumer.commit(offsets=asked, asynchronous=False) or []
         except KafkaException as raised:
@@ -203,8 +206,8 @@ class ConfluentMember:
             return []
         shared = {"f": F.SEND_OFFSETS.value, "group": self._group, **_identity(self._consumer)}
         return [
-            {**shared, "topic": topic, "partition": partition, "offset": offset}
-            for (topic, partition), offset in self._positions.items()
+            {**shared, "topic": each.topic, "partition": each.partition, "offset": each.offset}
+            for each in self._positions.values()
         ]
 
     def add_offsets_to(self, producer: Producer, timeout_s: float) -> str | None:
@@ -214,8 +217,8 @@ class ConfluentMember:
         if self._was_revoked or self._consumer is None:
             return "a partition was revoked during the transaction"
         if self._positions:
-            offsets = [TopicPartition(t, p, offset) for (t, p), offset in self._positions.items()]
             metadata = self._consumer.consumer_group_metadata()
+            offsets = list(self._positions.values())
             producer.send_offsets_to_transaction(offsets, metadata, timeout_s)
         return None
 
@@ -290,9 +293,11 @@ class ConfluentMember:
             if any(each.error for each in found):
                 return None
             starts = {_place(each): each.offset if each.offset >= 0 else None for each in found}
-            begun = [TopicPartition(*place, _start(offset)) for place, offset in starts.items()]
+            for each in found:
+                if each.offset < 0:
+                    each.offset = OFFSET_BEGINNING
             take = consumer.incremental_assign if self._is_incremental else consumer.assign
-            take(begun)
+            take(found)  # with the leader epochs that were committed (KIP-320)
         except KafkaException:
             return None
         return starts
@@ -308,10 +313,6 @@ class ConfluentMember:
 
 def _place(partition: TopicPartition) -> tuple[str, int]:
     return partition.topic, partition.partition
-
-
-def _start(committed: int | None) -> int:
-    return OFFSET_BEGINNING if committed is None else committed
 
 
 def _committed(position: TopicPartition, error: str | None) -> Record:

@@ -15,6 +15,7 @@ import java.util.Collection;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.Optional;
 import java.util.Properties;
 import java.util.Set;
 import java.util.concurrent.ExecutionException;
@@ -175,7 +176,7 @@ public final class KafkaClients {
                     consumer.seekToBeginning(List.of(partition));
                     place.add(-1L);
                 } else {
-                    consumer.seek(partition, committed.get(partition).offset());
+                    consumer.seek(partition, committed.get(partition)); // with its leader epoch
                     place.add(committed.get(partition).offset());
                 }
             }
@@ -423,13 +424,17 @@ public final class KafkaClients {
             consumer.subscribe(topics, assignment);
         }
 
+        private static Optional<Integer> epochOf(JsonNode epoch) {
+            return epoch.asInt() < 0 ? Optional.empty() : Optional.of(epoch.asInt());
+        }
+
         /** Waits; names the member before and after, since another generation may have come between. */
         private void commitOffsets(JsonNode request, ObjectNode answer) {
             Map<TopicPartition, OffsetAndMetadata> offsets = new HashMap<>();
             for (JsonNode each : request.get("offsets")) {
                 offsets.put(
                         new TopicPartition(each.get(0).asText(), each.get(1).asInt()),
-                        new OffsetAndMetadata(each.get(2).asLong()));
+                        new OffsetAndMetadata(each.get(2).asLong(), epochOf(each.get(3)), ""));
             }
             identify(answer.putObject("before"));
             try {

@@ -87,9 +87,9 @@ class JavaMember:
         self._record_of = record_of
         self._is_member = False
         self._member_id: str | None = None
-        self._positions: dict[tuple[str, int], int] = {}
-        """Partition -> the offset after the last record taken, for the partitions that this member
-        owns."""
+        self._positions: dict[tuple[str, int], tuple[int, int]] = {}
+        """Partition -> the offset after the last record taken and that record's leader epoch, for
+        the partitions that this member owns."""
 
     def subscribe(self, subscribe: Subscribe) -> Completion:
         self.crash(Crash())  # nobody is two members at once
@@ -127,7 +127,8 @@ class JavaMember:
         records = [self._record_of(told) for told in answer["records"]]
         for record in records:
             assert record.offset is not None
-            self._positions[record.topic, record.partition] = record.offset + 1
+            position = record.offset + 1, record.extra["leader_epoch"]
+            self._positions[record.topic, record.partition] = position
         return Completion(
             Outcome.OK, records, columns=columns, rebalanced=rebalanced, more_rows=told
         )
@@ -152,7 +153,7 @@ class JavaMember:
         positions, self._positions = self._positions, {}
         if not self._is_member or not positions:
             return Completion(Outcome.OK)
-        asked = [(topic, partition, offset) for (topic, partition), offset in positions.items()]
+        asked = [(*place, *position) for place, position in positions.items()]
         answer = self._ask(
             "commit_offsets",
             COMMIT_TIMEOUT_MS / 1000 + MORE_S,
@@ -161,7 +162,7 @@ class JavaMember:
         )
         error = answer.get("error")
         outcome = Outcome.OK if error is None else Outcome.INFO
-        records = [Record(t, p, None, offset, outcome, error) for t, p, offset in asked]
+        records = [Record(t, p, None, offset, outcome, error) for t, p, offset, _ in asked]
         columns = _identity(answer)
         if columns != _identity(answer.get("before", {})):
             columns["generation"] = None  # the commit was of this one or of the one before

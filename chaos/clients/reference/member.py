@@ -79,7 +79,7 @@ class ReferenceMember:
         self._consumer: Consumer | None = None
         self._has_rebalanced = False
         self._member_id: str | None = None
-        self._positions: dict[TopicPartition, int] = {}
+        self._positions: dict[TopicPartition, OffsetAndMetadata] = {}
         """Partition -> the offset after the last record taken, for the partitions that this member
         owns."""
 
@@ -113,7 +113,9 @@ class ReferenceMember:
             )
         for record in found:
             partition = TopicPartition(record.topic, record.partition)
-            self._positions[partition] = record.offset + 1
+            self._positions[partition] = OffsetAndMetadata(
+                record.offset + 1, leader_epoch=record.leader_epoch
+            )
         records = [self._record_of(record) for record in found]
         columns = self._identity(consumer)
         return Completion(
@@ -130,16 +132,18 @@ class ReferenceMember:
         positions, self._positions = self._positions, {}
         if consumer is None or not positions:
             return Completion(Outcome.OK)
-        asked = {each: OffsetAndMetadata(offset) for each, offset in positions.items()}
         before = self._identity(consumer)
         outcome, name, detail, broken = Outcome.OK, None, None, False
         try:
-            await consumer.commit(asked)
+            await consumer.commit(positions)
         except ClientError as error:
             # An attempt before the last one may have been written, though its answer was lost.
             outcome, name, detail = Outcome.INFO, error.name, str(error)
             broken = error.fatal
-        records = [Record(*each, None, offset, outcome, name) for each, offset in positions.items()]
+        records = [
+            Record(*each, None, committed.offset, outcome, name)
+            for each, committed in positions.items()
+        ]
         columns = self._identity(consumer)
         if columns != before:
             columns["generation"] = None  # the commit was of this epoch or of the one before
@@ -195,7 +199,7 @@ class ReferenceMember:
         except ClientError:
             return None
         for partition, committed in found.items():
-            await consumer.seek(partition, committed.offset)
+            await consumer.seek(partition, committed.offset, committed.leader_epoch)
         none = [each for each in partitions if each not in found]
         if none:
             await consumer.seek_to_beginning(none)

@@ -164,7 +164,7 @@ class Joining:
     def poll(self, timeout_s: float) -> object:
         self.polls += 1
         self.assigned(self, [])
-        return Mock(error=lambda: None) if self.polls == 1 else None
+        return Mock(error=lambda: None, leader_epoch=lambda: 0) if self.polls == 1 else None
 
     def memberid(self) -> str:
         return "me" if self.polls else ""

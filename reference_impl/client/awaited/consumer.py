@@ -119,9 +119,10 @@ class Consumer:
         """Undo `pause`."""
         await self._driver.call(calls.Resume(frozenset(partitions)))
 
-    async def seek(self, partition: TopicPartition, offset: int) -> None:
-        """Continue reading the partition at this offset."""
-        await self._driver.call(calls.Seek(partition, offset))
+    async def seek(self, partition: TopicPartition, offset: int, leader_epoch: int = -1) -> None:
+        """Continue reading the partition at this offset. leader_epoch: that of the record before
+        it, -1 if it is unknown."""
+        await self._driver.call(calls.Seek(partition, offset, leader_epoch))
 
     async def seek_to_beginning(self, partitions: Collection[TopicPartition] = ()) -> None:
         """Read from the start of these partitions, or of all if none is given."""

@@ -53,6 +53,9 @@ class Metadata:
         self._backoff = Backoff(kernel, config["retry.backoff.ms"], config["retry.backoff.max.ms"])
         self._wanted: dict[str, None] = {}
         self._topics: dict[str, Topic] = {}
+        self._epochs_seen: dict[TopicPartition, int] = {}
+        """The leader epochs that committed offsets and answers of leaders have named, where they
+        are newer than those of the Metadata answers."""
         self._retry_backoff_ms: int = config["retry.backoff.ms"]
         self._asked_ms = -self._retry_backoff_ms
         self._is_asking = False
@@ -82,11 +85,25 @@ class Metadata:
         return sorted(topic.leaders) if topic is not None else []
 
     def leader(self, partition: TopicPartition) -> tuple[Node, int] | None:
-        """Return (broker, leader epoch), or None while no leader is known."""
+        """Return (broker, leader epoch), or None while no leader is known. A leader that is known
+        to be replaced is none: it may still believe that it leads (KIP-320)."""
         topic = self._topics.get(partition.topic)
         leader = topic.leaders.get(partition.partition) if topic is not None else None
-        node = self._network.node(leader.node_id) if leader is not None else None
-        return (node, leader.epoch) if node is not None and leader is not None else None
+        if leader is None or leader.epoch < self._epochs_seen.get(partition, leader.epoch):
+            return None
+        node = self._network.node(leader.node_id)
+        return (node, leader.epoch) if node is not None else None
+
+    def saw_epoch(self, partition: TopicPartition, leader_epoch: int) -> None:
+        """Note a leader epoch that a record has, and refresh the metadata if they are older. Before
+        the first Metadata answer it is ignored: the topic may have been created again since
+        (Metadata.updateLastSeenEpochIfNewer)."""
+        topic = self._topics.get(partition.topic)
+        leader = topic.leaders.get(partition.partition) if topic is not None else None
+        newest = max(leader.epoch, self._epochs_seen.get(partition, 0)) if leader else leader_epoch
+        if leader_epoch > newest:
+            self._epochs_seen[partition] = leader_epoch
+            self.refresh()
 
     # --- asking -------------------------------------------------------------------------------
 
@@ -161,6 +178,8 @@ class Metadata:
             if known is not None and 0 <= leader.epoch < known.epoch:
                 leader = known  # told by a broker which is behind the others (KIP-320)
             topic.leaders[partition.partition_index] = leader
+            if not is_same:
+                self._epochs_seen.pop(TopicPartition(row.name, partition.partition_index), None)
         if row.error_code and before is not None and not topic.leaders:
             topic.leaders = before.leaders  # a passing error makes no partition disappear
             topic.topic_id = before.topic_id

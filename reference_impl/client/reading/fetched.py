@@ -43,6 +43,7 @@ class FetchedPartition:
         self.next_offset = offset
         """The offset after the last record that was delivered or skipped."""
         self.leader_epoch = -1
+        """The leader epoch of the last batch that was delivered or skipped."""
         self.is_drained = False
         self._bad_batch: CorruptRecord | None = None
         aborted = row.aborted_transactions if is_read_committed else None
@@ -85,6 +86,7 @@ class FetchedPartition:
             elif not self._rules.is_left_out(header, self._aborting):
                 yield from self._records_of(data, start)
             self.next_offset = max(self.next_offset, header.last_offset + 1)
+            self.leader_epoch = header.partition_leader_epoch
 
     def _is_abort(self, data: bytes | memoryview, start: int) -> bool:
         batch, _ = RecordBatch.decode(data, start)

@@ -111,6 +111,11 @@ class Positions:
             self._kernel.after(wait_ms, ("position", *partition), lambda: None)
         return wait_ms > 0
 
+    def seek(self, partition: TopicPartition, offset: int, leader_epoch: int) -> None:
+        """Continue at this offset, under a leader that is not older than this epoch."""
+        self._subscription.state(partition).seek(offset, leader_epoch)
+        self._metadata.saw_epoch(partition, leader_epoch)
+
     def out_of_range(self, partition: TopicPartition, offset: int) -> None:
         """Handle an offset that the leader does not have, because of retention or a truncation."""
         if self._reset_to is None:
@@ -165,7 +170,7 @@ class Positions:
             if state is None or state.position is not None or state.reset_to is not None:
                 continue  # revoked, or moved by a seek, meanwhile
             if offset is not None:
-                state.seek(offset.offset, offset.leader_epoch)
+                self.seek(partition, offset.offset, offset.leader_epoch)
             elif self._reset_to is not None:
                 state.reset(self._reset_to)
             else:
@@ -188,6 +193,7 @@ class Positions:
             state.is_looked_up = False
             if state.reset_to == times[partition] and offset is not None:  # no seek meanwhile
                 state.seek(offset.offset, offset.leader_epoch)
+                self._metadata.saw_epoch(partition, offset.leader_epoch)
 
         def not_found(partition: TopicPartition, error: ClientError | None) -> None:
             states[partition].is_looked_up = False

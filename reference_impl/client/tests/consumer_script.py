@@ -38,11 +38,15 @@ def answer_fetch(script: Script, offset: int, *values: str, error: int = 0, epoc
     return ask
 
 
-def answer_offsets(script: Script, offset: int, error: int = 0) -> Any:
+def answer_offsets(script: Script, offset: int, error: int = 0, epoch: int = -1) -> Any:
     """Answer ListOffsets for partition 0."""
     of = response_definition(ApiKey.LIST_OFFSETS)
     row = of.struct(
-        "ListOffsetsPartitionResponse", partition_index=0, offset=offset, error_code=error
+        "ListOffsetsPartitionResponse",
+        partition_index=0,
+        offset=offset,
+        error_code=error,
+        leader_epoch=epoch,
     )
     topic = of.struct("ListOffsetsTopicResponse", name="t", partitions=[row])
     ask = script.wait_for(ApiKey.LIST_OFFSETS)

@@ -148,3 +148,17 @@ def test_a_truncated_log_is_noticed_before_anything_is_read(policy: str) -> None
     )
     answer_fetch(script, 1, "B", epoch=1)
     assert [record.value for record in script.results[poll]] == [b"B"]
+
+
+def test_a_leader_that_a_newer_one_has_replaced_is_not_asked() -> None:
+    """Its log may end before the offset that the newer leader has named (KIP-320)."""
+    script = reading()
+    answer_fetch(script, 0, error=ErrorCode.OFFSET_OUT_OF_RANGE)
+    script.call(POLL)
+    answer_offsets(script, 40, epoch=7)
+    script.wait(1000)
+    asked = {ApiKey.FETCH, ApiKey.OFFSET_FOR_LEADER_EPOCH}
+    assert [ask for ask in script.asks if ask.api_key in asked] == []
+    script.leader_epoch = 7
+    row = script.wait_for(ApiKey.OFFSET_FOR_LEADER_EPOCH).body.topics[0].partitions[0]
+    assert (row.current_leader_epoch, row.leader_epoch) == (7, 7)

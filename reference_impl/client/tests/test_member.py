@@ -48,11 +48,16 @@ def answer_join(script: Script, generation: int, leader: str = "other", **fields
     return ask
 
 
-def answer_committed(script: Script, offset: int) -> None:
+def answer_committed(script: Script, offset: int, epoch: int = -1) -> None:
     of = response_definition(ApiKey.OFFSET_FETCH)
     ask = script.wait_for(ApiKey.OFFSET_FETCH)
     rows = [
-        of.struct("OffsetFetchResponsePartitions", partition_index=index, committed_offset=offset)
+        of.struct(
+            "OffsetFetchResponsePartitions",
+            partition_index=index,
+            committed_offset=offset,
+            committed_leader_epoch=epoch,
+        )
         for index in ask.body.groups[0].topics[0].partition_indexes
     ]
     topic = of.struct("OffsetFetchResponseTopics", name="t", partitions=rows)
@@ -100,6 +105,23 @@ def beat(script: Script, error: int) -> None:
 
 def changes(script: Script) -> list[tuple[Change, int]]:
     return [(change.change, len(change.partitions)) for change in script.changes]
+
+
+def test_a_committed_offset_of_a_newer_leader_awaits_newer_metadata() -> None:
+    """The leader of the old metadata may lack the record before the offset (KIP-320)."""
+    script = consumer(group_id="g")
+    script.ok(SUBSCRIBE)
+    script.call(POLL)
+    answer_coordinator(script)
+    answer_join(script, 1)
+    answer_sync(script, ZERO)
+    answer_committed(script, 3, epoch=7)
+    script.wait(1000)
+    assert not script.waits_for(ApiKey.OFFSET_FOR_LEADER_EPOCH)
+    assert not script.waits_for(ApiKey.FETCH)
+    script.leader_epoch = 7
+    row = script.wait_for(ApiKey.OFFSET_FOR_LEADER_EPOCH).body.topics[0].partitions[0]
+    assert (row.current_leader_epoch, row.leader_epoch) == (7, 7)
 
 
 def test_the_leader_shares_the_partitions_out() -> None:

@@ -121,6 +121,20 @@ def test_records_are_handed_out_as_asked() -> None:
     assert (fetched.next_offset, fetched.is_drained) == (3, True)
 
 
+def test_the_epoch_of_a_position_is_that_of_the_batch_before_it() -> None:
+    """The position behind a marker belongs to the marker's epoch (CompletedFetch.lastEpoch)."""
+    log = Log()
+    log.write(1, "a", "b")
+    log.data = patched(log.data, partition_leader_epoch=3)
+    marker = end_txn_marker(ControlRecordType.COMMIT, producer_id=1, producer_epoch=0).encode()
+    log.data += patched(marker, base_offset=2, partition_leader_epoch=4)
+    fetched = FetchedPartition(HERE, 0, log.row(), is_read_committed=True)
+    fetched.take(1)
+    assert (fetched.next_offset, fetched.leader_epoch) == (1, 3)
+    fetched.take(10)
+    assert (fetched.next_offset, fetched.leader_epoch) == (3, 4)
+
+
 @pytest.mark.parametrize("at_once", [1, 2, 500])
 def test_a_bad_checksum_is_found_after_the_good_batches(at_once: int) -> None:
     log = Log()
