@@ -15,8 +15,8 @@ from chaos.clients.wire.wire_link import EARLIEST, Leader, PartitionState, View
 from chaos.means.connection import WireError
 from chaos.means.real_world import REAL_WORLD, run
 from chaos.values.protocols import Completion, Outcome, ReadAll, Record
+from reference_impl.wire import ErrorCode, RecordBatch
 from reference_impl.wire import Record as WireRecord
-from reference_impl.wire import RecordBatch
 
 NONCE = payload.nonce_of("test")
 READ = ReadAll((("t", 0),), raw=True)
@@ -43,6 +43,8 @@ class Replicas:
         self.records_per_answer: int | None = None
         self.epochs_asked: set[int] = set()
         self.earliest = 0
+        self.starts: dict[int, int] = {}
+        """Node -> the start of its log, where that is above 0."""
 
     async def view(self, topics: Sequence[str]) -> View:
         state = PartitionState(1, 5, tuple(ADDRESSES), self.in_sync)
@@ -67,12 +69,13 @@ class Replicas:
         high_watermark = said.pop(0) if len(said) > 1 else said[0]
         limit = None if fields["replica_id"] == raw.FUTURE_REPLICA else high_watermark
         values = self.logs[node][wanted.fetch_offset : limit][: self.records_per_answer]
+        is_there = self.starts.get(node, 0) <= wanted.fetch_offset <= len(self.logs[node])
         found = SimpleNamespace(
-            error_code=0,
+            error_code=0 if is_there else ErrorCode.OFFSET_OUT_OF_RANGE,
             records=batch(wanted.fetch_offset, values) if values else None,
             high_watermark=high_watermark,
             last_stable_offset=high_watermark,
-            log_start_offset=0,
+            log_start_offset=self.starts.get(node, 0),
         )
         return SimpleNamespace(error_code=0, responses=[SimpleNamespace(partitions=[found])])
 
@@ -171,6 +174,31 @@ def test_a_follower_that_is_not_in_sync_is_read_no_further_than_it_says(
     assert completion.outcome is Outcome.INFO
     assert completion.detail == "not read to the end: t-0 on node 2"
     assert of(completion, 3)[-1].outcome is Outcome.OK
+
+
+@pytest.mark.parametrize("start", [1, 5, 8])
+def test_a_follower_that_has_deleted_more_than_its_leader_is_read_from_its_start(
+    start: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It led before, and was cut off when the others had not heard of the deletion."""
+    values = [*range(10, 18)]
+    replicas = Replicas(dict.fromkeys(ADDRESSES, values), {n: [8] for n in ADDRESSES})
+    replicas.starts[3] = start
+    completion = read(replicas, monkeypatch)
+    assert completion.outcome is Outcome.OK
+    *records, whole = of(completion, 3)
+    assert [r.value for r in records] == values[start:]
+    assert whole.extra["log_start"] == start and of(completion, 2)[-1].extra["log_start"] == 0
+
+
+def test_a_follower_whose_log_is_too_short_is_an_incomplete_read(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    logs = {1: [10, 11, 12], 2: [10, 11, 12], 3: []}
+    replicas = Replicas(logs, {n: [3] for n in ADDRESSES})
+    replicas.earliest = 2
+    completion = read(replicas, monkeypatch)
+    assert completion.detail == "not read to the end: t-0 on node 3"
 
 
 def test_a_leader_that_hides_the_start_of_its_log_is_recorded(

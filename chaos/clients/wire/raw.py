@@ -15,7 +15,7 @@ and up to the log's end).
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from chaos.clients import payload
@@ -35,6 +35,7 @@ from reference_impl.wire import (
     ApiKey,
     BatchHeader,
     CorruptRecord,
+    ErrorCode,
     Malformed,
     RecordBatch,
     Struct,
@@ -256,6 +257,9 @@ class RawClient:
         # A new leader's high watermark may lag, and a fetch would then seem to reach the end;
         # ListOffsets refuses to answer until it has caught up (KIP-207, "Proposed Changes").
         end = await self._cluster.offset(leader, read.topic, read.partition, LATEST)
+        if read.replica is not None and not await self._has(asked, read, begun_at):
+            start = await self._start_of(asked, read, begun_at, end)
+            begun_at = read.begun_at = read.log_start = read.next_offset = start
         while not read.complete:
             if self._world.monotonic() > deadline:
                 raise WireError(f"{read.name}: not read to the end in time")
@@ -276,6 +280,30 @@ class RawClient:
             if is_late and not read.complete:
                 await self._read_on(read, end)
 
+    async def _start_of(self, asked: Leader, read: PartitionRead, low: int, end: int) -> int:
+        """Return the first offset that a follower has. It is above the leader's log start, `low`,
+        if the follower led before and deleted records, and was cut off before the others heard of
+        that (ReplicaManager.deleteRecords). It answers no ListOffsets, so bisect. Raise WireError
+        if it does not have the leader's `end` either."""
+        high = end
+        if not await self._has(asked, read, high):
+            raise WireError(f"Fetch {read.name}: its log ends before offset {low}")
+        while high - low > 1:
+            middle = (low + high) // 2
+            if await self._has(asked, read, middle):
+                high = middle
+            else:
+                low = middle
+        return high
+
+    async def _has(self, asked: Leader, read: PartitionRead, offset: int) -> bool:
+        """Return whether a replica's log, or the end of it, holds this offset. Raise WireError."""
+        found = await self._row(asked, replace(read, next_offset=offset), wait_ms=0)
+        if found.error_code == ErrorCode.OFFSET_OUT_OF_RANGE:
+            return False
+        check(found.error_code, f"Fetch {read.name}")
+        return True
+
     async def _read_on(self, read: PartitionRead, end: int) -> None:
         """Read a follower's log up to the leader's high watermark, if the follower is in sync.
         Otherwise its log may still be truncated there."""
@@ -290,6 +318,14 @@ class RawClient:
     async def _fetch(
         self, asked: Leader, read: PartitionRead, reader: int = CONSUMER, wait_ms: int = 100
     ) -> Struct:
+        found = await self._row(asked, read, reader, wait_ms)
+        check(found.error_code, f"Fetch {read.name}")
+        return found
+
+    async def _row(
+        self, asked: Leader, read: PartitionRead, reader: int = CONSUMER, wait_ms: int = 100
+    ) -> Struct:
+        """Fetch once, and return the row of the partition, which may say that it was refused."""
         struct = request_definition(ApiKey.FETCH).struct
         partition = struct(
             "FetchPartition",
@@ -308,9 +344,7 @@ class RawClient:
             topics=[struct("FetchTopic", topic=read.topic, partitions=[partition])],
         )
         check(answer.error_code, f"Fetch {read.name}")
-        found = answer.responses[0].partitions[0]
-        check(found.error_code, f"Fetch {read.name}")
-        return found  # type: ignore[no-any-return]
+        return answer.responses[0].partitions[0]  # type: ignore[no-any-return]
 
     def _take(self, read: PartitionRead, answer: Struct) -> None:
         data = bytes(answer.records or b"")

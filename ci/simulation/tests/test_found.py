@@ -16,9 +16,25 @@ from linearizability.verdict import Validity
 # it: the commit and the seek had left out the leader epoch, so that it began at offset 0 (KIP-320).
 BEGAN_ANEW = ("sim", "groups-consumer", "partition-bridge", 306, {"num.partitions": "3"})
 
+# A leader that was cut off had deleted records, which its successor kept: the raw reader asked the
+# follower for them until its time was up.
+DELETED_MORE = (
+    "sim",
+    "delete-records",
+    "partition-halves",
+    365,
+    {
+        "log.cleaner.backoff.ms": "200",
+        "group.initial.rebalance.delay.ms": "500",
+        "num.partitions": "3",
+    },
+)
+
 
 @pytest.mark.nightly
-@pytest.mark.parametrize(("target", "workload", "nemesis", "seed", "config"), [BEGAN_ANEW])
+@pytest.mark.parametrize(
+    ("target", "workload", "nemesis", "seed", "config"), [BEGAN_ANEW, DELETED_MORE]
+)
 def test_a_schedule_that_found_an_error_is_valid(
     target: str, workload: str, nemesis: str, seed: int, config: dict[str, str], tmp_path: Path
 ) -> None:
