@@ -150,7 +150,8 @@ def loading_half(rules: type[Rules] = Rules) -> tuple[World, Client, Replicated]
 @pytest.mark.usefixtures("small_slices")
 def test_while_a_shard_loads_its_clients_are_asked_to_come_again() -> None:
     world, one, _ = loading_half()
-    assert heartbeat(one) == LOADING
+    assert one.commit(8) == LOADING
+    assert heartbeat(one) == ErrorCode.NONE, "its session begins anew when the shard is loaded"
     assert world.call(ApiKey.LIST_GROUPS, 4).error_code == LOADING
     assert world.call(ApiKey.DESCRIBE_GROUPS, 5, groups=["g"]).groups[0].error_code == LOADING
     world.wait(1)
