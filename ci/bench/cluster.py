@@ -1,5 +1,6 @@
 """Compare three nodes of the reference with three of Apache Kafka, in turn, in one run: replicated
-writes, and how long nothing is acknowledged after a node was killed.
+writes, and how long nothing is acknowledged after a node was killed. Then measure the reference
+alone with thousands of partitions (`cluster_resources.py`).
 
 Both clusters have the same time-outs (`chaos/targets/clusters/properties.py`); those of the quorum
 are 1 s.
@@ -18,7 +19,7 @@ from chaos.targets.apache import ApacheKafka
 from chaos.targets.clusters.cluster import LocalCluster
 from ci import doctor
 from ci.bench import broker_loads as loads
-from ci.bench import family
+from ci.bench import cluster_resources, family
 from ci.bench.broker import COLUMNS, Row, compare, on_one_cpu, running
 from ci.bench.failovers import controller_failover, leader_failover, replicated_topic
 from ci.bench.table import Ratio, Table
@@ -70,6 +71,8 @@ def run() -> Table:
         sides = [(cast(LocalCluster, cluster), wire) for cluster, wire in (ours, theirs)]
         for name, (measure, most_s) in FAILOVERS.items():
             _fail_over(table, name, measure, most_s, sides)
+    with tempfile.TemporaryDirectory(prefix="touchstone-bench-") as scratch:
+        cluster_resources.add_rows(table, Path(scratch), QUORUM)
     return table
 
 

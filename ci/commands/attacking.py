@@ -127,7 +127,7 @@ def chaos_matrix(
         list[str] | None, typer.Option(help="A workload; repeatable (default: four of them).")
     ] = None,
     nemesis: Annotated[
-        list[str] | None, typer.Option(help="A nemesis; repeatable (default: seven of them).")
+        list[str] | None, typer.Option(help="A nemesis; repeatable (default: eight of them).")
     ] = None,
     seconds: Annotated[float, typer.Option(help="Length of each attack in seconds.")] = 60,
     seed: Annotated[int, typer.Option(help="The first seed.")] = 1,

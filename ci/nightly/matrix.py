@@ -31,6 +31,7 @@ NEMESES = (
     "partition-link",
     "isolate-controller",
     "partition-ring",
+    "rolling-restart",
 )
 """The default combinations: they make leaders, controllers and coordinators move."""
 AGREEMENT = "replica_agreement"
@@ -44,6 +45,7 @@ TITLES = (
     "decided transactions",
     "longest gap (s)",
     "records equal on replicas",
+    "errors of clients",
     "run, or reason",
 )
 ENDED = pl.col("f").is_in([F.COMMIT.value, F.ABORT.value]) & (pl.col("type") == Type.OK.value)
@@ -52,7 +54,8 @@ ENDED = pl.col("f").is_in([F.COMMIT.value, F.ABORT.value]) & (pl.col("type") == 
 @dataclass(frozen=True)
 class Row:
     """The result of one run. decided: transactions whose commit or abort was acknowledged.
-    replicas: the number of records that were found equal on all replicas, or that they differ."""
+    replicas: the number of records that were found equal on all replicas, or that they differ.
+    errors: the errors that clients met before the end, to compare with those of another target."""
 
     scenario: Scenario
     verdict: Validity
@@ -60,6 +63,7 @@ class Row:
     decided: int = 0
     longest_gap_s: float = 0.0
     replicas: str = "0"
+    errors: str = ""
     reason: str = ""
 
     def cells(self) -> tuple[str, ...]:
@@ -73,6 +77,7 @@ class Row:
             f"{self.decided:,}",
             f"{self.longest_gap_s:.1f}",
             self.replicas,
+            self.errors,
             self.reason,
         )
 
@@ -111,16 +116,27 @@ def row_of(scenario: Scenario, judged: Judged) -> Row:
     verdict = judged.verdict
     agreement = verdict.checkers.get(AGREEMENT)
     differ = agreement is not None and agreement.validity is Validity.INVALID
-    found = history.scan(judged.path).filter(ENDED).select(pl.col("op_id").n_unique()).collect()
+    events = history.scan(judged.path)
+    decided = events.filter(ENDED).select(pl.col("op_id").n_unique()).collect()
     return Row(
         scenario,
         verdict.validity,
         int(judged.run.get("counts", {}).get("records_acknowledged", 0)),
-        int(found.item()),
+        int(decided.item()),
         float((verdict.availability or {}).get("longest_gap_s", 0.0)),
         "they differ" if differ else f"{agreement.checked if agreement else 0:,}",
+        errors_in(events),
         f"{judged.path.name}{f': {verdict.reason}' if verdict.reason else ''}",
     )
+
+
+def errors_in(events: pl.LazyFrame) -> str:
+    """Return the errors of operations before the final phase, the most frequent first, each with
+    the number of its operations."""
+    met = events.filter(pl.col("error").is_not_null() & ~pl.col("final").fill_null(False))
+    counts = met.group_by("error").agg(operations=pl.col("op_id").n_unique())
+    rows = counts.sort("operations", "error", descending=[True, False]).collect().iter_rows()
+    return ", ".join(f"{error} {operations:,}" for error, operations in rows)
 
 
 def exit_status(rows: Sequence[Row]) -> int:

@@ -33,7 +33,9 @@ def test_a_row_tells_progress_and_the_status_that_of_the_worst_run(
         told = History()
         told.send(1.0, 0, 5, 0)
         told.add(2.0, f="commit", process=0, transactional_id="t", txn=1)
-        told.add(4.5, f="abort", process=0, transactional_id="t", txn=2, type="fail")
+        told.add(
+            4.5, f="abort", process=0, transactional_id="t", txn=2, type="fail", error="_STATE"
+        )
         told.read_all(9.0, {0: 5} if scenario.seed == 7 else {})
         counts = {"records_acknowledged": 1}
         run = write_run(runs / str(scenario.seed), told.rows, judge=False, counts=counts)
@@ -41,11 +43,11 @@ def test_a_row_tells_progress_and_the_status_that_of_the_worst_run(
 
     monkeypatch.setattr(matrix, "attack_as_planned", attack)
     text, status = run_matrix([FIRST], tmp_path, "local")
-    assert "| appends | kill-leader | 7 | valid | 1 | 1 | 2.5 |" in text
+    assert "| appends | kill-leader | 7 | valid | 1 | 1 | 2.5 | 0 | _STATE 1 |" in text
     assert status == 0
     missing = replace(FIRST, workload="transform")
     text, status = run_matrix([missing], tmp_path, "local")
-    assert "| unknown | 0 | 0 | 0.0 | 0 | node 2 did not start |" in text
+    assert "| unknown | 0 | 0 | 0.0 | 0 |  | node 2 did not start |" in text
     assert status == 3
     lost = replace(FIRST, seed=8)
     text, status = run_matrix([missing, lost], tmp_path, "local")
