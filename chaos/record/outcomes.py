@@ -86,7 +86,10 @@ TABLE: tuple[Row, ...] = (
         "this attempt was fenced; the coordinator may already have ended the transaction as asked",
     ),
     Row(
-        "INVALID_TXN_STATE", FIRST, NEVER, "a retry of an end that worked meets the state after it"
+        "INVALID_TXN_STATE",
+        FIRST,
+        NEVER,
+        "the retry of an end that succeeded finds the transaction ended",
     ),
     Row(
         "INVALID_PRODUCER_ID_MAPPING",

@@ -30,8 +30,8 @@ from chaos.values.fault_kinds import (
 )
 from chaos.values.faults import BitFlip, Fault, Heal
 from chaos.values.protocols import Cluster, TargetError
-from reference_impl.host.properties import read as read_properties
-from reference_impl.host.properties import write_private
+from reference_impl.host.settings.properties import read as read_properties
+from reference_impl.host.settings.properties import write_private
 
 DEFAULT_VERSION = "4.3.1"
 VERSIONS = {"4.3": "4.3.1", "4.3.1": "4.3.1", "3.9": "3.9.1", "3.9.1": "3.9.1"}

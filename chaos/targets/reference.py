@@ -18,7 +18,7 @@ from chaos.targets.clusters.listeners import with_listeners
 from chaos.targets.clusters.node import LocalNode
 from chaos.targets.clusters.properties import properties_of
 from chaos.values.protocols import Cluster, TargetError
-from reference_impl.host import properties
+from reference_impl.host.settings import properties
 
 NODES_MAX = 9
 STOP_TIMEOUT_S = 10.0

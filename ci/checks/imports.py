@@ -113,7 +113,7 @@ MAY_IMPORT: dict[str, tuple[str, ...]] = {
         "chaos.means",
         "chaos.sim",
         "reference_impl.access",
-        "reference_impl.host.properties",
+        "reference_impl.host.settings.properties",
         "reference_impl.wire",
     ),
     "chaos.probes": (

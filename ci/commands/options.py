@@ -102,7 +102,7 @@ def settings(config: list[str] | None, file: Path | None) -> dict[str, str]:
     """Return the settings in the file, overridden by those of --config. Raise UsageError if one is
     malformed."""
     from reference_impl.core.configs.keys import BadConfig
-    from reference_impl.host import properties
+    from reference_impl.host.settings import properties
 
     try:
         told = properties.read(file) if file else {}

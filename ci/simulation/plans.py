@@ -52,7 +52,7 @@ def workloads(nodes: int = LARGEST) -> tuple[Workload, ...]:
 
 
 def accepts(config: Mapping[str, str]) -> bool:
-    """Return whether the reference broker has what these settings ask for."""
+    """Return whether the reference broker implements the features that these settings turn on."""
     try:
         BrokerConfig.of(Layout.of(1, None).settings(1, config))
     except BadConfig:

@@ -79,9 +79,10 @@ def offsets_told(events: pl.LazyFrame) -> pl.LazyFrame:
 
 
 def commits_of_groups(events: pl.LazyFrame) -> pl.LazyFrame:
-    """Return the commits that may have set a group's offset: OF_GROUP, sent, send_op; begun_ns and
-    over_ns, between which the commit reached the coordinator; since_ns, from when on it is
-    certainly in force or its transaction has ended either way (null if unknown)."""
+    """Return the commits that may have set a group's offset: OF_GROUP; the offset (`sent`) and the
+    operation that sent it (`send_op`); begun_ns and over_ns, between which the commit reached the
+    coordinator; since_ns, from when on it is certainly in force or its transaction has ended either
+    way (null if unknown)."""
     over_ns = pl.when(IS_OK).then("t_complete_ns")
     is_plain = pl.col("txn").is_null()
     ended_ns = (

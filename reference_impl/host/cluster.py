@@ -27,7 +27,7 @@ from reference_impl.core.configs.cluster import VOTERS, of_internal_topics
 from reference_impl.core.configs.keys import BadConfig
 from reference_impl.core.log.directories.data_directory import DataDirectory, uuid_text
 from reference_impl.host.disk import Disk
-from reference_impl.host.properties import write_private
+from reference_impl.host.settings.properties import write_private
 
 HOST = "127.0.0.1"
 VOTERS_USUAL, NODES_MAX = 3, 99

@@ -14,18 +14,15 @@ import errno
 import logging
 import signal
 import sys
-import tempfile
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import cast
-from uuid import UUID, uuid4
+from uuid import uuid4
 
 from reference_impl.bugs import BUGS
-from reference_impl.core.configs.broker import BrokerConfig
-from reference_impl.core.configs.cluster import of_internal_topics
 from reference_impl.core.configs.keys import BadConfig
 from reference_impl.core.controller.features import UnsupportedLevel
 from reference_impl.core.log.batch_scan import CorruptLog
@@ -33,7 +30,6 @@ from reference_impl.core.log.directories.checkpoints import BadCheckpoint
 from reference_impl.core.log.directories.data_directory import (
     DataDirectory,
     WrongDirectory,
-    uuid_of,
     uuid_text,
 )
 from reference_impl.core.node import Node
@@ -46,15 +42,26 @@ from reference_impl.core.quorum.voters.voter_set import voters_of
 from reference_impl.core.rules import Rules
 from reference_impl.core.security.listeners import Endpoint, Listener
 from reference_impl.core.storage import StorageError
-from reference_impl.host import cluster, properties, resolver
+from reference_impl.host import cluster
 from reference_impl.host.disk import Disk
 from reference_impl.host.lock import DirectoryLock, DirectoryLocked
 from reference_impl.host.node import NodeHost
+from reference_impl.host.settings import properties, resolver
+from reference_impl.host.settings.plan import (
+    DEFAULT_PORT,
+    Plan,
+    Surroundings,
+    check_bug,
+    check_cluster_id,
+    check_port,
+    chosen_directory,
+    make_plan,
+    parse_pairs,
+)
 from reference_impl.host.tcp.server import Server
 from reference_impl.host.tcp.tls import server_context
 from reference_impl.wire import Malformed
 
-DEFAULT_HOST, DEFAULT_PORT = "127.0.0.1", 9092
 FAILED, USAGE = 1, 2
 LEAVE_S = 20.0
 """The longest time that a node waits until others lead its partitions."""
@@ -76,33 +83,6 @@ ADVICE: dict[type[Exception], str] = {
     " away to start without what it holds",
 }
 """The advice to add if the sentence only says what is wrong."""
-
-
-@dataclass(frozen=True)
-class Surroundings:
-    """The options that a node needs only if it is one of several."""
-
-    cluster_id: str | None = None
-    """The id of the cluster for which a data directory without an owner is formatted."""
-    first_voters: str | None = None
-    """The voters for whom a data directory without an owner is formatted, as
-    ID@host:port:DIRECTORY,…; "" stands for this node alone (KIP-853)."""
-    resolve: Mapping[str, str] = field(default_factory=dict)
-    """Host name -> address of other nodes, used before the system's resolver."""
-    until_closed: int | None = None
-    """The descriptor of a pipe: this process ends when the process that has started it, and holds
-    the other end open, does."""
-
-
-@dataclass(frozen=True)
-class Plan:
-    """The validated settings from the command line."""
-
-    config: BrokerConfig
-    listeners: tuple[Listener, ...]
-    directory: Path
-    bug: str | None
-    surroundings: Surroundings
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -204,7 +184,7 @@ def serve_cluster(arguments: argparse.Namespace, config: Mapping[str, str]) -> i
     check_bug(arguments.bug)
     check_port(arguments.port)
     check_cluster_id(arguments.cluster_id)
-    data = _directory(arguments.data, {})
+    data = chosen_directory(arguments.data, {})
     first_port = DEFAULT_PORT if arguments.port is None else arguments.port
     size = cluster.Size(arguments.nodes, arguments.controllers, first_port)
     settings = cluster.settings_of_nodes(size, data, config)
@@ -255,79 +235,6 @@ def keep_freed_memory() -> None:
     blocks of up to 32 MiB are kept (mallopt(3), M_MMAP_THRESHOLD). Without glibc it does nothing.
     """
     bytes(LARGEST_BLOCK_KEPT)
-
-
-def parse_pairs(pairs: Sequence[str]) -> dict[str, str]:
-    """Return the pairs key=value of --config as a dict; a later pair wins."""
-    found = {}
-    for pair in pairs:
-        key, separator, value = pair.partition("=")
-        if not separator or not key:
-            raise BadConfig(f"--config {pair}: write it as KEY=VALUE, for example num.partitions=3")
-        found[key.strip()] = value
-    return found
-
-
-def make_plan(
-    port: int | None, data: str | None, config: Mapping[str, str], bug: str | None
-) -> Plan:
-    """Validate the options together and return the plan. Raise BadConfig."""
-    check_bug(bug)
-    check_port(port)
-    asked = BrokerConfig.of(config)
-    first = (*asked.listeners(), *asked.controller_listeners())[0]
-    if "listeners" in config and port is not None and port != first.endpoint.port:
-        raise BadConfig(
-            f"--port {port} contradicts listeners={config['listeners']}: give only one of them"
-        )
-    directory = _directory(data, config)
-    # Command-line options count as configuration, too: DescribeConfigs reports them.
-    where = f"{first.name}://{DEFAULT_HOST}:{DEFAULT_PORT if port is None else port}"
-    place = asked.membership()
-    copies = of_internal_topics(1) if place.is_alone and not place.voters else {}
-    given = {"listeners": where, **copies, **config}
-    if not config.get("log.dir"):
-        given["log.dirs"] = str(directory)
-    broker = BrokerConfig.of(given)
-    return Plan(
-        broker, broker.listeners() + broker.controller_listeners(), directory, bug, Surroundings()
-    )
-
-
-def check_cluster_id(cluster_id: str | None) -> None:
-    """Raise BadConfig for a text that is no cluster id."""
-    try:
-        uuid_of(cluster_id or uuid_text(UUID(int=0)))
-    except ValueError:
-        raise BadConfig(
-            f"--cluster-id {cluster_id}: an id has 22 letters, digits, dashes and underscores, for"
-            " example MkU3OEVBNTcwNTJENDM2Qk"
-        ) from None
-
-
-def check_bug(bug: str | None) -> None:
-    """Raise BadConfig for a bug that is not among those that can be planted."""
-    if bug is not None and bug not in BUGS:
-        raise BadConfig(f"--bug {bug}: there is no such bug; there are {', '.join(sorted(BUGS))}")
-
-
-def check_port(port: int | None) -> None:
-    """Raise BadConfig for a number that is not a port."""
-    if port is not None and not 0 <= port <= 65535:
-        raise BadConfig(f"--port {port}: a port is a number from 0 to 65535")
-
-
-def _directory(data: str | None, config: Mapping[str, str]) -> Path:
-    wanted = config.get("log.dirs") or config.get("log.dir")
-    if data is not None and wanted is not None and data != wanted:
-        raise BadConfig(f"--data {data} contradicts log.dirs={wanted}: give only one of them")
-    chosen = data or wanted
-    if chosen is None:
-        chosen = tempfile.mkdtemp(prefix="touchstone-")
-        print(f"no --data given: the data is in {chosen}", file=sys.stderr)
-    elif "," in chosen:
-        raise BadConfig(f"log.dirs={chosen}: this broker has one data directory; give one")
-    return Path(chosen)
 
 
 async def _serve(plan: Plan) -> int:

@@ -15,20 +15,22 @@ from reference_impl.wire.batches.batch_header import (
     TRANSACTIONAL_BIT,
 )
 from reference_impl.wire.batches.compression import compress, decompress
+from reference_impl.wire.batches.control_records import (
+    ControlRecordType,
+    control_record,
+    control_type,
+    end_txn_marker,
+)
 from reference_impl.wire.batches.records import (
     BY_POSITION,
     NO_TIMESTAMP,
     BatchHeader,
     Compression,
-    ControlRecordType,
     Record,
     RecordBatch,
     assign_offset_and_epoch,
     batches,
     check_crc,
-    control_record,
-    control_type,
-    end_txn_marker,
     patched,
     read_header,
     set_timestamps,

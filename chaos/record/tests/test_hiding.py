@@ -107,7 +107,7 @@ def test_a_file_of_settings_is_named_instead_of_what_it_says() -> None:
 
 
 def test_no_secret_is_left_in_the_files_that_are_kept(tmp_path: Path) -> None:
-    from reference_impl.host.properties import write_private
+    from reference_impl.host.settings.properties import write_private
 
     properties, log = tmp_path / "1" / "server.properties", tmp_path / "1" / "node.log"
     write_private(properties, SETTINGS)

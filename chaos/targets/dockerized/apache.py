@@ -24,7 +24,7 @@ from chaos.targets.clusters.properties import apache_properties
 from chaos.targets.dockerized.cluster import ContainerCluster, ContainerTarget, Maker
 from chaos.targets.dockerized.network import PORTS, Network
 from chaos.values.protocols import TargetError
-from reference_impl.host.properties import as_text
+from reference_impl.host.settings.properties import as_text
 
 JARS = "/opt/kafka/libs/*"
 FILES = "/touchstone"

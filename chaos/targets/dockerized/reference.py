@@ -15,7 +15,7 @@ from chaos.targets.dockerized.network import Network
 from chaos.targets.reference import own_version
 from chaos.values.protocols import TargetError
 from chaos.world import joined
-from reference_impl.host.properties import as_text
+from reference_impl.host.settings.properties import as_text
 
 IMAGE = "python:3.11-slim"
 LIBRARIES = ("backports.zstd", "crc32c", "cramjam", "lz4")

@@ -6,7 +6,7 @@ import pytest
 
 from chaos.targets.clusters.listeners import by_name, with_listeners
 from chaos.values.protocols import TargetError
-from reference_impl.host.properties import as_text
+from reference_impl.host.settings.properties import as_text
 
 OWN = {
     "listeners": "CLIENT://127.0.0.1:1",

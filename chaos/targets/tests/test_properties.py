@@ -8,8 +8,8 @@ from pathlib import Path
 from hypothesis import given
 from hypothesis import strategies as st
 
-from reference_impl.host import properties
-from reference_impl.host.properties import write_private
+from reference_impl.host.settings import properties
+from reference_impl.host.settings.properties import write_private
 
 TEXTS = st.text(st.characters(max_codepoint=0xFFFF, codec="utf-8"))
 

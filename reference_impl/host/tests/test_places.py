@@ -16,7 +16,7 @@ from reference_impl.core.log.directories.data_directory import (
     uuid_text,
 )
 from reference_impl.core.storage import MemoryStorage
-from reference_impl.host import resolver
+from reference_impl.host.settings import resolver
 
 ONE, OTHER = uuid_text(UUID(int=1)), uuid_text(UUID(int=2))
 

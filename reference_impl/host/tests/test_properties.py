@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from reference_impl.core.configs.keys import BadConfig
-from reference_impl.host import properties
+from reference_impl.host.settings import properties
 
 TEXT = r"""
 # a comment

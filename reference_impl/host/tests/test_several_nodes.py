@@ -19,10 +19,10 @@ from reference_impl.core.configs.broker import BrokerConfig
 from reference_impl.core.configs.keys import BadConfig
 from reference_impl.core.log.directories.data_directory import DataDirectory, uuid_text
 from reference_impl.core.security.listeners import Endpoint
-from reference_impl.host import properties
 from reference_impl.host.cluster import Size, options_of_nodes, settings_of_nodes
 from reference_impl.host.disk import Disk
-from reference_impl.host.serve import make_plan
+from reference_impl.host.settings import properties
+from reference_impl.host.settings.plan import make_plan
 from reference_impl.host.tests.test_serve import refused
 from reference_impl.robustness.process import PATIENCE_S, RawClient
 from reference_impl.wire import ApiKey

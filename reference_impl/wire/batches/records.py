@@ -1,15 +1,13 @@
 """Encode and decode record batches (magic 2).
 
-Source: Kafka documentation, Record Batch and Record; KIP-82 (headers), KIP-98 (control records);
-Java classes DefaultRecordBatch, DefaultRecord, ControlRecordType, EndTransactionMarker.
+Source: Kafka documentation, Record Batch and Record; KIP-82 (headers); Java classes
+DefaultRecordBatch, DefaultRecord.
 """
 
 from __future__ import annotations
 
-import struct
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
-from enum import IntEnum
 from functools import lru_cache
 from typing import Self
 
@@ -37,26 +35,22 @@ from reference_impl.wire.batches.compression import (
     decompress,
     expand,
 )
-from reference_impl.wire.malformed import READ_ERRORS, CorruptRecord, Malformed
+from reference_impl.wire.malformed import READ_ERRORS, CorruptRecord
 
 __all__ = [
     "BY_POSITION",
     "NO_TIMESTAMP",
     "BatchHeader",
     "Compression",
-    "ControlRecordType",
     "CorruptRecord",
     "Record",
     "RecordBatch",
     "assign_offset_and_epoch",
     "batches",
     "check_crc",
-    "control_record",
-    "control_type",
     "crc_of",
     "decode_records",
     "encode_records",
-    "end_txn_marker",
     "patched",
     "read_header",
     "set_timestamps",
@@ -358,54 +352,3 @@ class RecordBatch:
             header.base_sequence,
         )
         return batch, end
-
-
-class ControlRecordType(IntEnum):
-    """The kinds of control records, stored in the record's key (ControlRecordType.java)."""
-
-    ABORT = 0
-    COMMIT = 1
-    LEADER_CHANGE = 2
-    SNAPSHOT_HEADER = 3
-    SNAPSHOT_FOOTER = 4
-    KRAFT_VERSION = 5
-    KRAFT_VOTERS = 6
-
-
-_CONTROL_KEY = struct.Struct(">hh")  # version 0, type
-_END_TXN_MARKER = struct.Struct(">hi")  # version 0, coordinator epoch (EndTxnMarker.json)
-
-
-def control_record(kind: ControlRecordType, value: bytes) -> Record:
-    """Return a control record with this value, which includes the value's version."""
-    return Record(value, _CONTROL_KEY.pack(0, kind))
-
-
-def control_type(record: Record) -> ControlRecordType:
-    """Return the kind of a control record."""
-    if record.key is None or len(record.key) < _CONTROL_KEY.size:
-        raise CorruptRecord("the key of a control record is shorter than 4 bytes", "key")
-    kind: int = _CONTROL_KEY.unpack_from(record.key)[1]
-    try:
-        return ControlRecordType(kind)
-    except ValueError:
-        raise Malformed(f"control record type {kind} is unknown", "key") from None
-
-
-def end_txn_marker(
-    kind: ControlRecordType,
-    *,
-    producer_id: int,
-    producer_epoch: int,
-    coordinator_epoch: int = 0,
-    timestamp_ms: int = NO_TIMESTAMP,
-) -> RecordBatch:
-    """Return the batch that ends a transaction in one partition: a COMMIT or ABORT marker
-    (KIP-98)."""
-    return RecordBatch(
-        [control_record(kind, _END_TXN_MARKER.pack(0, coordinator_epoch))],
-        attributes=TRANSACTIONAL_BIT | CONTROL_BIT,
-        base_timestamp=timestamp_ms,
-        producer_id=producer_id,
-        producer_epoch=producer_epoch,
-    )

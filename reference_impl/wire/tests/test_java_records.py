@@ -8,14 +8,8 @@ import pytest
 
 from reference_impl.wire.batches.batch_header import read_header
 from reference_impl.wire.batches.compression import Compression
-from reference_impl.wire.batches.records import (
-    NO_TIMESTAMP,
-    ControlRecordType,
-    Record,
-    RecordBatch,
-    end_txn_marker,
-    patched,
-)
+from reference_impl.wire.batches.control_records import ControlRecordType, end_txn_marker
+from reference_impl.wire.batches.records import NO_TIMESTAMP, Record, RecordBatch, patched
 from reference_impl.wire.malformed import CorruptRecord
 from reference_impl.wire.tests import java_oracle
 

@@ -10,17 +10,19 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from reference_impl.wire.batches.compression import Compression
+from reference_impl.wire.batches.control_records import (
+    ControlRecordType,
+    control_record,
+    control_type,
+    end_txn_marker,
+)
 from reference_impl.wire.batches.records import (
     NO_TIMESTAMP,
-    ControlRecordType,
     Record,
     RecordBatch,
     assign_offset_and_epoch,
     batches,
     check_crc,
-    control_record,
-    control_type,
-    end_txn_marker,
     patched,
     read_header,
     read_varint,

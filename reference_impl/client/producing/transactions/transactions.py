@@ -190,7 +190,7 @@ class Transactions:
             self._fail_calls(error)
 
     def fail_for_good(self, error: ClientError) -> None:
-        """Note an error that nothing repairs."""
+        """Note a fatal error: the producer can only be closed afterwards."""
         if self.state == State.FATAL_ERROR:
             return
         self.state = next_state(self.state, Move.FATAL_ERROR)

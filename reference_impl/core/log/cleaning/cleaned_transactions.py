@@ -13,12 +13,8 @@ from dataclasses import dataclass
 
 from reference_impl.core.log.segments.transaction_index import AbortedTransaction
 from reference_impl.wire import Malformed
-from reference_impl.wire.batches.records import (
-    BatchHeader,
-    ControlRecordType,
-    RecordBatch,
-    control_type,
-)
+from reference_impl.wire.batches.control_records import ControlRecordType, control_type
+from reference_impl.wire.batches.records import BatchHeader, RecordBatch
 
 
 @dataclass

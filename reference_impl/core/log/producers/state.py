@@ -21,13 +21,8 @@ from typing import NamedTuple
 
 from reference_impl.core.storage import Buffer
 from reference_impl.wire import ErrorCode, Malformed
-from reference_impl.wire.batches.records import (
-    BatchHeader,
-    ControlRecordType,
-    Record,
-    RecordBatch,
-    control_type,
-)
+from reference_impl.wire.batches.control_records import ControlRecordType, control_type
+from reference_impl.wire.batches.records import BatchHeader, Record, RecordBatch
 
 BATCHES_TO_RETAIN = 5
 """The number of batches remembered per producer (ProducerStateEntry.NUM_BATCHES_TO_RETAIN):

@@ -16,7 +16,8 @@ from reference_impl.core.log.tests.helpers import append, batch, open_log, value
 from reference_impl.core.partitions.batch_validation import drained
 from reference_impl.host.disk import Disk
 from reference_impl.wire.batches.batch_header import TRANSACTIONAL_BIT
-from reference_impl.wire.batches.records import Compression, ControlRecordType, end_txn_marker
+from reference_impl.wire.batches.control_records import ControlRecordType, end_txn_marker
+from reference_impl.wire.batches.records import Compression
 from reference_impl.wire.tests.java_oracle import launch
 
 pytestmark = pytest.mark.needs("java", "kafka-jars")

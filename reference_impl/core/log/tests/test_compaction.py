@@ -20,14 +20,8 @@ from reference_impl.core.log.tests.cleaning import (
 from reference_impl.core.log.tests.helpers import DIRECTORY, RULES, append, open_log
 from reference_impl.core.storage import MemoryStorage
 from reference_impl.wire.batches.batch_header import DELETE_HORIZON_BIT, TRANSACTIONAL_BIT
-from reference_impl.wire.batches.records import (
-    STREAMED_AT_ONCE,
-    Compression,
-    ControlRecordType,
-    Record,
-    RecordBatch,
-    end_txn_marker,
-)
+from reference_impl.wire.batches.control_records import ControlRecordType, end_txn_marker
+from reference_impl.wire.batches.records import STREAMED_AT_ONCE, Compression, Record, RecordBatch
 
 NINE: list[KeyValue] = [(key.encode(), b"%d" % n) for n, key in enumerate("ABACBADCA", 1)]
 LEFT_OF_NINE = [(4, b"B", b"5"), (6, b"D", b"7"), (7, b"C", b"8"), (8, b"A", b"9")]

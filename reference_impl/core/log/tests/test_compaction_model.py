@@ -22,7 +22,8 @@ from reference_impl.core.log.tests.dying import Died, DyingStorage
 from reference_impl.core.log.tests.helpers import RULES, TOPIC_ID, append
 from reference_impl.core.partitions.batch_validation import drained
 from reference_impl.wire.batches.batch_header import TRANSACTIONAL_BIT
-from reference_impl.wire.batches.records import ControlRecordType, RecordBatch, end_txn_marker
+from reference_impl.wire.batches.control_records import ControlRecordType, end_txn_marker
+from reference_impl.wire.batches.records import RecordBatch
 
 CONFIG = replace(
     COMPACT,

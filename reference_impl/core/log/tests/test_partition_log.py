@@ -19,14 +19,8 @@ from reference_impl.core.log.tests.helpers import (
 from reference_impl.core.partitions.batch_validation import drained
 from reference_impl.core.storage import MemoryStorage, StorageError
 from reference_impl.wire.batches.batch_header import LOG_APPEND_TIME_BIT, TRANSACTIONAL_BIT
-from reference_impl.wire.batches.records import (
-    Compression,
-    ControlRecordType,
-    RecordBatch,
-    batches,
-    check_crc,
-    end_txn_marker,
-)
+from reference_impl.wire.batches.control_records import ControlRecordType, end_txn_marker
+from reference_impl.wire.batches.records import Compression, RecordBatch, batches, check_crc
 
 FILES = (".log", ".index", ".timeindex", ".snapshot")
 

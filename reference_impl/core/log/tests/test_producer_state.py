@@ -22,13 +22,8 @@ from reference_impl.core.log.tests.helpers import batch, header_of
 from reference_impl.core.storage import MemoryStorage
 from reference_impl.wire import ErrorCode
 from reference_impl.wire.batches.batch_header import CONTROL_BIT, TRANSACTIONAL_BIT
-from reference_impl.wire.batches.records import (
-    BatchHeader,
-    ControlRecordType,
-    Record,
-    RecordBatch,
-    end_txn_marker,
-)
+from reference_impl.wire.batches.control_records import ControlRecordType, end_txn_marker
+from reference_impl.wire.batches.records import BatchHeader, Record, RecordBatch
 
 PRODUCER = 4000
 

@@ -11,7 +11,7 @@ from reference_impl.core.log.segments.transaction_index import AbortedTransactio
 from reference_impl.core.log.tests.helpers import DIRECTORY, append, batch, open_log, small_segments
 from reference_impl.core.storage import MemoryStorage
 from reference_impl.wire.batches.batch_header import TRANSACTIONAL_BIT
-from reference_impl.wire.batches.records import ControlRecordType, end_txn_marker
+from reference_impl.wire.batches.control_records import ControlRecordType, end_txn_marker
 
 COMMIT, ABORT = ControlRecordType.COMMIT, ControlRecordType.ABORT
 
