@@ -16,6 +16,7 @@ from typer.core import TyperGroup
 
 from ci.commands.attacking import chaos_app
 from ci.commands.broker import bugs, fuzz, kills, serve
+from ci.commands.comparing import compare
 from ci.commands.examining import conform_app
 from ci.commands.examples import epilog
 from ci.commands.judging import check, report, ui
@@ -52,6 +53,7 @@ COMMANDS = (
     check,
     report,
     ui,
+    compare,
     demo,
     nightly,
     scenarios,

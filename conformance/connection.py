@@ -12,6 +12,7 @@ from typing import Any
 
 from conformance import echoes, invariants
 from conformance.case import Deviation
+from conformance.exchanges import EXCHANGES
 from reference_impl.access import PLAINTEXT, Access, Endpoint, connect
 from reference_impl.wire import (
     FRAME_BYTES_MAX,
@@ -97,6 +98,7 @@ class Connection:
 
     def send_bytes(self, data: bytes) -> None:
         self.socket.settimeout(self.timeout_s)
+        EXCHANGES.sent(data)
         try:
             self.socket.sendall(data)
         except TimeoutError as error:
@@ -120,9 +122,11 @@ class Connection:
             (size,) = struct.unpack(">i", self._exactly(4, deadline))
             if not 0 <= size <= FRAME_BYTES_MAX:  # a token of SASL may be empty
                 raise Malformed(f"an answer cannot have {size} bytes", "size", "frame")
-            return self._exactly(size, deadline)
+            frame = self._exactly(size, deadline)
         except TimeoutError as error:
             raise NoAnswer(f"no whole answer within {bound_s:g} s") from error
+        EXCHANGES.received(frame)
+        return frame
 
     def receive(self, api: str, version: int) -> tuple[int, Struct]:
         """Return the next response as (correlation id, body). Raise NoAnswer, which names the

@@ -22,6 +22,10 @@ EXAMPLES: Mapping[str, tuple[str, ...]] = {
     ),
     "report": ("touchstone report runs/RUN --out report.html",),
     "ui": ("touchstone ui runs",),
+    "compare": (
+        "touchstone compare apache:4.3.1 kfake --priority P0 --out comparison",
+        "touchstone compare before.json after.json --json",
+    ),
     "demo": ("touchstone demo --seconds 20",),
     "nightly": (
         "touchstone nightly --minutes 45 --targets apache:4.3.1 reference",

@@ -18,6 +18,7 @@ from chaos.run.interrupts import Interrupts
 from chaos.values.protocols import TargetError
 from conformance.case import Case, Unsupported, case_of
 from conformance.connection import PATIENCE
+from conformance.exchanges import EXCHANGES
 from conformance.reporting.evidence import Evidence
 from conformance.reporting.results import Results, reproduce_line, why_unwritable
 from conformance.session.ending import Ending
@@ -174,6 +175,7 @@ def wire(request: pytest.FixtureRequest, examined: Examined) -> Iterator[Wire]:
     stated = case_of(request.function)
     if stated is not None:
         examined.require(stated)
+    EXCHANGES.forget()
     client = Wire(examined.bootstrap, examined.advertised)
     client.is_shared = examined.tidying is not None
     try:
@@ -273,6 +275,7 @@ def _remember(
             Evidence.of(error, stated),
             report.duration,
             reproduce_line(item.nodeid, item.config.stash[EXAMINED]),
+            EXCHANGES.told() if result == "failed" else (),
         )
         item.config.stash[ENDING].note(result, error)
         item.user_properties += [("case", stated.id), ("spec", stated.spec)]

@@ -1,0 +1,93 @@
+"""`touchstone compare`: examine several targets, and set their results beside each other."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from ci.commands.options import JsonOption, check_above_zero
+from ci.errors import UsageError
+
+EXAMINED = ".json"
+
+
+def compare(
+    targets: Annotated[
+        list[str],
+        typer.Argument(
+            help="Two or more: targets to start (apache:4.3.1, kfake, …), addresses, or results of "
+            "`conform --out FILE.json`."
+        ),
+    ],
+    out: Annotated[Path, typer.Option(help="Directory for comparison.html, .md and .json.")] = Path(
+        "comparison"
+    ),
+    priority: Annotated[str, typer.Option(help="Lowest priority to run: P0, P1 or P2.")] = "P1",
+    keyword: Annotated[
+        str | None, typer.Option("-k", help="Run only these ids or names (pytest -k).")
+    ] = None,
+    max_time: Annotated[
+        float | None, typer.Option(metavar="SECONDS", help="End each examination after this.")
+    ] = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Compare implementations case by case: levels by profile, what differs, and the bytes. Exits
+    with 0 once every target was judged, whatever the results, and with 3 otherwise."""
+    from ci.compare.comparing import Compared, as_dict
+    from ci.compare.pages import write
+
+    check_above_zero(max_time=max_time)
+    if len(targets) < 2:
+        raise UsageError("compare: name at least two targets, or files of results")
+    if out.exists() and not out.is_dir():
+        raise UsageError(f"--out {out}: it is no directory")
+    options = ["--priority", priority]
+    options += ["-k", keyword] if keyword else []
+    options += ["--max-time", f"{max_time:g}"] if max_time else []
+    for given in targets:
+        _check(given)
+    found: list[Compared] = []
+    for given in targets:
+        results = _results_of(given, options)
+        name = str(results["target"])
+        twice = sum(one.name.partition(" #")[0] == name for one in found)
+        found.append(Compared(f"{name} #{twice + 1}" if twice else name, results))
+    page = write(found, out)
+    if as_json:
+        print(json.dumps(as_dict(found), indent=2))
+    else:
+        for one in found:
+            counts = ", ".join(f"{number} {word}" for word, number in one.summary.items())
+            print(f"{one.name}: {counts}, {len(one.causes())} groups of deviations")
+        print(page)
+    judged = all(one.results["passed"] + one.results["failed"] for one in found)
+    complete = all(one.results["ended"] is None for one in found)
+    raise typer.Exit(0 if judged and complete else 3)
+
+
+def _check(given: str) -> None:
+    """Raise UsageError or TargetError before the first examination, which takes minutes."""
+    from chaos.targets import parse_target
+
+    if not given.endswith(EXAMINED):
+        parse_target(given)
+    elif not Path(given).is_file():
+        raise UsageError(f"compare: {given}: no such file; `touchstone conform --out` writes one")
+
+
+def _results_of(given: str, options: list[str]) -> dict[str, object]:
+    """Return the results in a file, or those of an examination."""
+    from ci.conform import examine
+
+    if not given.endswith(EXAMINED):
+        return examine(["--target", given, *options], quiet=True)
+    try:
+        results = json.loads(Path(given).read_text(encoding="utf-8"))
+        if not isinstance(results, dict) or not {"target", "cases", "ended"} <= set(results):
+            raise ValueError("it has no cases")
+    except ValueError as error:
+        raise UsageError(f"compare: {given} is not a result of conform: {error}") from None
+    return results

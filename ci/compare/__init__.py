@@ -1,0 +1,1 @@
+"""Compare implementations: examine each, and set the results of every case beside each other."""

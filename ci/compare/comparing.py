@@ -1,0 +1,159 @@
+"""Set the results of several targets beside each other, and group deviations by their cause."""
+
+from __future__ import annotations
+
+import re
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from ci.compare.profiles import PROFILES, Entry, Standing, standing
+
+RANK = ("failed", "passed", "unsupported")
+"""The results of one case, the one that counts for several versions first."""
+_VARIABLE = (
+    (re.compile(r"touchstone-[0-9a-f]+-[a-z]+-\d+"), "NAME"),
+    (re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}"), "UUID"),
+    (re.compile(r"0x[0-9a-f]+|\b\d{5,}\b"), "N"),
+    (re.compile(r"\bv\d+\b"), "vN"),
+)
+"""What differs between two runs of the same deviation."""
+CLIPPED = 300
+
+
+@dataclass(frozen=True)
+class Cause:
+    """Deviations of one target that show the same difference, and so probably have one cause."""
+
+    what: str
+    expected: str
+    actual: str
+    entries: tuple[Entry, ...]
+
+    @property
+    def ids(self) -> list[str]:
+        return sorted({entry["id"] for entry in self.entries})
+
+
+@dataclass(frozen=True)
+class Compared:
+    """The results of one target."""
+
+    name: str
+    results: Mapping[str, Any]
+
+    @property
+    def entries(self) -> Sequence[Entry]:
+        entries: Sequence[Entry] = self.results["cases"]
+        return entries
+
+    @property
+    def summary(self) -> dict[str, int]:
+        return {kind: int(self.results[kind]) for kind in ("passed", "failed", "unsupported")}
+
+    def by_case(self) -> dict[tuple[str, str], str]:
+        """Return (id, function) -> result; of several versions and parameters the worst."""
+        found: dict[tuple[str, str], str] = {}
+        for entry in self.entries:
+            key = entry["id"], entry["name"]
+            found[key] = min(found.get(key, entry["result"]), entry["result"], key=RANK.index)
+        return found
+
+    def causes(self) -> list[Cause]:
+        """Return the deviations, grouped by what differs; the largest group first."""
+        groups: dict[tuple[str, str, str], list[Entry]] = defaultdict(list)
+        for entry in self.entries:
+            if entry["result"] == "failed":
+                groups[_difference(entry)].append(entry)
+        causes = [Cause(*key, tuple(entries)) for key, entries in groups.items()]
+        return sorted(causes, key=lambda cause: (-len(cause.entries), cause.ids))
+
+    def standings(self) -> list[Standing]:
+        return [standing(profile, self.entries) for profile in PROFILES]
+
+
+def _difference(entry: Entry) -> tuple[str, str, str]:
+    """Return what was compared, expected and found, without what differs from run to run. A bare
+    error says too little: then the API belongs to the difference."""
+    what = entry["what"] or entry["requirement"]
+    if what in ("error", "answer", "errors"):
+        what = f"{what} of {entry['api']}"
+    sides = (what, entry["expected"] or "", entry["actual"] or "")
+    what, expected, actual = (_without_variables(str(side))[:CLIPPED] for side in sides)
+    return what, expected, actual
+
+
+def _without_variables(text: str) -> str:
+    for pattern, word in _VARIABLE:
+        text = pattern.sub(word, text)
+    return text
+
+
+def areas_of(all_of: Sequence[Compared]) -> dict[str, dict[str, dict[str, int]]]:
+    """Return area -> target -> counts of results."""
+    found: dict[str, dict[str, dict[str, int]]] = {}
+    for one in all_of:
+        for entry in one.entries:
+            of_target = found.setdefault(entry["area"], {})
+            counts = of_target.setdefault(one.name, dict.fromkeys(RANK, 0))
+            counts[entry["result"]] += 1
+    return found
+
+
+def differing(all_of: Sequence[Compared]) -> list[tuple[str, str, list[str]]]:
+    """Return (id, function, result of each target) of each case on which the targets differ; "-"
+    where a target has no result."""
+    found = [one.by_case() for one in all_of]
+    rows = []
+    for key in sorted({key for results in found for key in results}):
+        results = [of_target.get(key, "-") for of_target in found]
+        if len(set(results)) > 1:
+            rows.append((*key, results))
+    return rows
+
+
+def as_dict(all_of: Sequence[Compared]) -> dict[str, Any]:
+    """Return the whole comparison for programs."""
+    return {
+        "version": 1,
+        "summary": {one.name: one.summary for one in all_of},
+        "ended": {one.name: one.results["ended"] for one in all_of},
+        "profiles": {
+            one.name: {
+                each.profile: {
+                    "level": each.level,
+                    "passed": each.passed,
+                    "failed": each.failed,
+                    "missing": each.missing,
+                    "not_judged": each.not_judged,
+                }
+                for each in one.standings()
+            }
+            for one in all_of
+        },
+        "areas": areas_of(all_of),
+        "differences": [
+            {
+                "id": id,
+                "name": name,
+                "results": dict(zip((o.name for o in all_of), results, strict=True)),
+            }
+            for id, name, results in differing(all_of)
+        ],
+        "deviations": {
+            one.name: [
+                {
+                    "what": cause.what,
+                    "expected": cause.expected,
+                    "actual": cause.actual,
+                    "cases": cause.ids,
+                    "runs": len(cause.entries),
+                    "reproduce": cause.entries[0]["reproduce"],
+                    "exchange": cause.entries[0].get("exchange", []),
+                }
+                for cause in one.causes()
+            ]
+            for one in all_of
+        },
+    }

@@ -1,0 +1,105 @@
+"""Write a comparison as a page, as Markdown, and as JSON."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Sequence
+from datetime import UTC, datetime
+from pathlib import Path
+
+from ci.compare.comparing import Compared, areas_of, as_dict, differing
+from ci.compare.decoding import Shown, shown
+from ci.compare.profiles import PROFILES, Entry
+from ci.report.html import render
+from ci.report.markdown import plain
+
+PAGE, TEXT, DATA = "comparison.html", "comparison.md", "comparison.json"
+
+
+def write(all_of: Sequence[Compared], out: Path) -> Path:
+    """Write all three files into a directory; return the path of the page."""
+    out.mkdir(parents=True, exist_ok=True)
+    (out / DATA).write_text(json.dumps(as_dict(all_of), indent=1), encoding="utf-8")
+    (out / TEXT).write_text(as_markdown(all_of), encoding="utf-8")
+    page = out / PAGE
+    page.write_text(as_html(all_of), encoding="utf-8")
+    return page
+
+
+def as_html(all_of: Sequence[Compared]) -> str:
+    """Return the page, which loads nothing."""
+    by_target = [one.standings() for one in all_of]
+    return render(
+        "comparison.html.j2",
+        date=f"{datetime.now(UTC):%Y-%m-%d}",
+        names=[one.name for one in all_of],
+        targets=all_of,
+        profiles=PROFILES,
+        standings={
+            profile.name: [standings[place] for standings in by_target]
+            for place, profile in enumerate(PROFILES)
+        },
+        areas=areas_of(all_of),
+        differences=differing(all_of),
+        causes={one.name: one.causes() for one in all_of},
+        messages=messages,
+    )
+
+
+def messages(entry: Entry) -> Iterator[Shown]:
+    """Yield the messages beside a failure."""
+    yield from shown(entry.get("exchange", ()))
+
+
+def as_markdown(all_of: Sequence[Compared]) -> str:
+    """Return the tables of the page, and each group of deviations in one line."""
+    names = [one.name for one in all_of]
+    lines = ["# Comparison: " + ", ".join(map(plain, names)), ""]
+    lines += _table("profile", names, _levels(all_of))
+    lines += _table("area", names, _areas(all_of))
+    for one in all_of:
+        causes = one.causes()
+        lines += ["", f"## Deviations of {plain(one.name)}: {len(causes)} groups", ""]
+        lines += [
+            f"- {', '.join(cause.ids)}: {plain(cause.what)}: expected {plain(cause.expected)}, "
+            f"found {plain(cause.actual)} ({len(cause.entries)} runs)"
+            for cause in causes
+        ]
+    return "\n".join(lines) + "\n"
+
+
+def _table(title: str, names: Sequence[str], rows: Iterator[list[str]]) -> list[str]:
+    head = [title, *map(plain, names)]
+    return [
+        "",
+        "| " + " | ".join(head) + " |",
+        "|---" * len(head) + "|",
+        *("| " + " | ".join(row) + " |" for row in rows),
+    ]
+
+
+def _levels(all_of: Sequence[Compared]) -> Iterator[list[str]]:
+    by_target = [one.standings() for one in all_of]
+    for place, profile in enumerate(PROFILES):
+        cells = [standings[place] for standings in by_target]
+        yield [
+            f"{profile.name} ({profile.meaning})",
+            *(
+                f"{s.level}: {s.passed} passed, {s.failed} failed, {s.missing} missing"
+                for s in cells
+            ),
+        ]
+
+
+def _areas(all_of: Sequence[Compared]) -> Iterator[list[str]]:
+    for area, of_target in areas_of(all_of).items():
+        counts = [of_target.get(one.name) for one in all_of]
+        yield [
+            area,
+            *(
+                f"{c['passed']} passed, {c['failed']} failed, {c['unsupported']} unsupported"
+                if c
+                else "not examined"
+                for c in counts
+            ),
+        ]

@@ -1,0 +1,89 @@
+"""Profiles: what an implementation is for, and the level that it reaches there.
+
+A profile is a set of areas of the catalogue. Within it a case that is unsupported because the API
+or the version is not advertised counts as missing: nobody passes by advertising less. A case that
+cannot be examined for another reason (it restarts the target, or needs several nodes) does not
+count.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+Entry = Mapping[str, Any]
+"""One entry of `cases` in the results of an examination (docs/schemas/conform-1.json)."""
+
+
+@dataclass(frozen=True)
+class Profile:
+    """The areas of the catalogue that one use of Kafka needs."""
+
+    name: str
+    meaning: str
+    areas: tuple[str, ...]
+
+
+PROFILES = (
+    Profile(
+        "core",
+        "produce and consume: framing, versions, metadata, records, offsets of a log",
+        ("WIRE", "APIV", "META", "PROD", "BATCH", "FETCH", "LIST"),
+    ),
+    Profile(
+        "groups",
+        "consumer groups of both protocols, and committed offsets",
+        ("GRPC", "GRP8", "OFFS"),
+    ),
+    Profile("transactions", "idempotent and transactional producers", ("IDEM", "TXN")),
+    Profile("admin", "topics and configurations", ("ADMIN", "CONF")),
+    Profile("security", "SASL, TLS, ACLs and delegation tokens", ("SEC",)),
+    Profile(
+        "operations",
+        "retention and compaction, replication, the quorum, quotas",
+        ("LOG", "REPL", "KRFT", "QUOT"),
+    ),
+)
+LEVELS = ("P0", "P1", "P2")
+NOT_ADVERTISED = "not advertised"
+
+
+@dataclass(frozen=True)
+class Standing:
+    """What one target achieves in one profile, in runs of cases."""
+
+    profile: str
+    passed: int
+    failed: int
+    missing: int
+    not_judged: int
+    level: str
+    """The last of LEVELS up to which nothing fails and nothing is missing; "none" if P0 already has
+    a failure, or if nothing was judged."""
+
+
+def is_missing(entry: Entry) -> bool:
+    """Return whether a case is unsupported because the target lacks an API or a version."""
+    return entry["result"] == "unsupported" and NOT_ADVERTISED in str(entry["actual"])
+
+
+def standing(profile: Profile, entries: Iterable[Entry]) -> Standing:
+    """Return what a target achieves in a profile."""
+    own = [entry for entry in entries if entry["area"] in profile.areas]
+    failed = [entry for entry in own if entry["result"] == "failed"]
+    missing = [entry for entry in own if is_missing(entry)]
+    passed = [entry for entry in own if entry["result"] == "passed"]
+    rest = len(own) - len(failed) - len(missing) - len(passed)
+    level = _level(passed, [*failed, *missing])
+    return Standing(profile.name, len(passed), len(failed), len(missing), rest, level)
+
+
+def _level(passed: Sequence[Entry], against: Sequence[Entry]) -> str:
+    reached = "none"
+    for level in LEVELS:
+        if any(entry["priority"] == level for entry in against):
+            break
+        if any(entry["priority"] == level for entry in passed):
+            reached = level
+    return reached
