@@ -14,7 +14,7 @@ from typing import Any
 from conformance.brokers import Brokers
 from conformance.case import Deviation, expect
 from conformance.connection import Connection, ConnectionClosed, api_key, part, request
-from reference_impl.wire import ErrorCode, Record, RecordBatch, Struct
+from reference_impl.wire import ErrorCode, Record, RecordBatch, Struct, batches
 
 __all__ = [
     "Connection",
@@ -339,6 +339,18 @@ class Wire(Brokers):
                 batch, at = RecordBatch.decode(records, at)
                 found.append(batch)
             offset = found[-1].base_offset + int(found[-1].last_offset_delta or 0) + 1
+
+    def bytes_from(
+        self, topic: Topic, offset: int, version: int | None = None, **options: Any
+    ) -> bytes:
+        """Return the bytes of all batches from an offset on. One answer may hold fewer of them than
+        its limits allow: Apache Kafka ends it with the segment."""
+        found = b""
+        while records := bytes(self.fetch(topic, offset, version, **options).records or b""):
+            found += records
+            last = list(batches(records))[-1][0]
+            offset = last.last_offset + 1
+        return found
 
     def values(self, topic: Topic, *, partition: int = 0) -> list[bytes | None]:
         """Return the value of every data record of a partition, in offset order."""

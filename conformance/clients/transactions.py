@@ -240,7 +240,12 @@ def committed_values(
 
 def batches_of(answer: Struct) -> list[RecordBatch]:
     """Return the batches of the partition in a Fetch response."""
-    records, at, found = bytes(answer.records or b""), 0, []
+    return decoded(bytes(answer.records or b""))
+
+
+def decoded(records: bytes) -> list[RecordBatch]:
+    """Return the batches in these bytes."""
+    at, found = 0, []
     while at < len(records):
         one, at = RecordBatch.decode(records, at)
         found.append(one)

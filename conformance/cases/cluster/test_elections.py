@@ -28,7 +28,7 @@ def elect(
 def errors_of(answer: Struct) -> dict[str, list[tuple[int, int]]]:
     """Return topic -> (partition, error)."""
     return {
-        topic.topic: [(row.partition_id, row.error_code) for row in topic.partition_result]
+        topic.topic: sorted((row.partition_id, row.error_code) for row in topic.partition_result)
         for topic in answer.replica_election_results
     }
 

@@ -64,7 +64,7 @@ def test_nothing_else_has_a_quorum(wire: Wire, version: int, indexes: tuple[int,
     name = METADATA if len(indexes) > 1 else wire.create_topic().name
     rows = describe(wire, version, name, *indexes).topics[0].partitions
     expect(
-        [(row.partition_index, row.error_code) for row in rows],
+        sorted((row.partition_index, row.error_code) for row in rows),
         [(index, int(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)) for index in indexes],
         "(partition, error)",
     )

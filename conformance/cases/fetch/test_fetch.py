@@ -31,7 +31,7 @@ def test_batches_come_back_as_they_were_sent(wire: Wire, version: int) -> None:
     for records in sent:
         wire.produce(topic, records)
     answer = wire.fetch(topic, 0, version)
-    data = bytes(answer.records)
+    data = wire.bytes_from(topic, 0, version)
     found = [data[start:end] for _, start, end in batches(data)]
     expect([f[16:] for f in found], [s[16:] for s in sent], "batches from magic on")
     expect([RecordBatch.decode(f)[0].base_offset for f in found], [0, 2], "base offsets")

@@ -1,0 +1,268 @@
+"""A proxy before a broker that makes it another broker, which is just as right: other node ids,
+hosts and cluster ids, rows in another order, unknown tagged fields, larger ranges of versions, no
+error messages, fewer batches in an answer, no fetch sessions, late answers.
+
+No case may fail because of it. Requests pass byte for byte, unless they name a broker's id.
+"""
+
+from __future__ import annotations
+
+import socket
+import struct
+import threading
+import time
+from collections import deque
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field
+from itertools import count
+
+from reference_impl.wire import (
+    API_NAMES,
+    Malformed,
+    Struct,
+    batches,
+    decode_request,
+    decode_response,
+    encode_request,
+    encode_response,
+    request_definition,
+)
+
+NODE, NODE_TOLD, NOBODY = 1, 1001, 2_000_000_001
+"""The id of the broker, the id that clients are told, and the one that stands for the real id when
+a client uses it."""
+NODE_FIELDS = frozenset(
+    {
+        *("node_id", "leader_id", "controller_id", "broker_id", "voter_id", "broker_ids"),
+        *("replica_nodes", "isr_nodes", "offline_replicas", "preferred_read_replica"),
+        *("replicas", "adding_replicas", "removing_replicas"),
+        *("eligible_leader_replicas", "last_known_elr"),
+    }
+)
+OF_BROKERS = (4, 8)
+"""ConfigResource types whose name is a broker's id: BROKER and BROKER_LOGGER."""
+LONGER = "-of-another-broker-with-longer-ids"
+IN_ORDER = frozenset(
+    {
+        ("DescribeTopicPartitions", "topics"),
+        ("DescribeTopicPartitions", "partitions"),
+        ("Fetch", "responses"),
+        ("Fetch", "partitions"),
+        ("Fetch", "aborted_transactions"),
+        ("DescribeConfigs", "synonyms"),
+        ("JoinGroup", "members"),
+    }
+)
+"""(API, list) whose order the protocol determines, or that a client may rely on."""
+UNKNOWN_TAG = 4242
+LATE_EVERY, LATE_S = 200, 1.2
+"""Every 200th answer comes 1.2 s late."""
+MORE_VERSIONS = 3
+
+
+@dataclass
+class Variation:
+    """The address of the proxy in place of the broker's."""
+
+    own: tuple[str, int]
+    behind: tuple[str, int]
+    answers: Iterator[int] = field(default_factory=count)
+
+    def request(self, frame: bytes) -> bytes:
+        """Return a request (without its size) as the broker must get it, with its size."""
+        whole = struct.pack(">i", len(frame)) + frame
+        try:
+            header, body = decode_request(frame)
+            key, version = header.api_key, header.api_version
+            before = repr(body)
+            _with_ids(body, {NODE_TOLD: NODE, NODE: NOBODY})
+            _with_cluster(body, longer=False)
+            if repr(body) == before:
+                return whole
+            return encode_request(key, version, header.correlation_id, header.client_id, body)
+        except (Malformed, ValueError, KeyError, struct.error):
+            return whole  # it is the broker's to refuse
+
+    def response(self, key: int, version: int, frame: bytes) -> bytes:
+        """Return a response (without its size) as the client gets it, with its size."""
+        correlation_id, body = decode_response(frame, key, version)
+        self.vary(API_NAMES[key], body)
+        if next(self.answers) % LATE_EVERY == LATE_EVERY - 1:
+            time.sleep(LATE_S)
+        return encode_response(key, version, correlation_id, body)
+
+    def vary(self, api: str, body: Struct) -> None:
+        """Make a response that of another broker."""
+        _with_ids(body, {NODE: NODE_TOLD})
+        _with_cluster(body, longer=True)
+        for row in _structs(body):
+            self._vary_row(api, row)
+        if api == "Fetch" and hasattr(body, "session_id"):
+            body.session_id = 0
+        if api == "ApiVersions":
+            for row in body.api_keys:
+                known = request_definition(row.api_key).valid_versions
+                if row.max_version == known[-1]:
+                    row.max_version += MORE_VERSIONS
+
+    def _vary_row(self, api: str, row: Struct) -> None:
+        row.unknown_tags = {**(row.unknown_tags or {}), UNKNOWN_TAG: b"of a newer broker"}
+        for name in row._names:
+            value = getattr(row, name)
+            if isinstance(value, list) and (api, name) not in IN_ORDER:
+                if value and isinstance(value[0], Struct):
+                    value.reverse()
+            elif name == "error_message" and value:
+                row.error_message = "other words"
+            elif name == "records" and value and not row.aborted_transactions:
+                first = next(iter(batches(bytes(value))), None)
+                if first is not None:
+                    row.records = bytes(value)[: 12 + struct.unpack_from(">i", value, 8)[0]]
+        if getattr(row, "port", None) == self.behind[1]:
+            row.host, row.port = self.own
+
+
+def _structs(body: Struct) -> Iterator[Struct]:
+    yield body
+    for name in body._names:
+        value = getattr(body, name)
+        for part in value if isinstance(value, list) else [value]:
+            if isinstance(part, Struct):
+                yield from _structs(part)
+
+
+def _with_ids(body: Struct, told: dict[int, int]) -> None:
+    """Replace the ids of brokers in a message."""
+    for row in _structs(body):
+        own = {"replica_id"} if {"replica_id", "log_end_offset"} <= set(row._names) else set()
+        for name in (NODE_FIELDS | own) & set(row._names):
+            value = getattr(row, name)
+            if isinstance(value, int):
+                setattr(row, name, told.get(value, value))
+            elif isinstance(value, list) and value and isinstance(value[0], int):
+                setattr(row, name, [told.get(each, each) for each in value])
+        if getattr(row, "resource_type", None) in OF_BROKERS and hasattr(row, "resource_name"):
+            name = row.resource_name
+            if name and name.isdigit():
+                row.resource_name = str(told.get(int(name), int(name)))
+
+
+def _with_cluster(body: Struct, *, longer: bool) -> None:
+    for row in _structs(body):
+        value = getattr(row, "cluster_id", None)
+        if isinstance(value, str):
+            row.cluster_id = value + LONGER if longer else value.removesuffix(LONGER)
+
+
+class LawfulProxy:
+    """One listening port before one broker."""
+
+    def __init__(self, behind: tuple[str, int]) -> None:
+        self._listening = socket.create_server(("127.0.0.1", 0))
+        port = self._listening.getsockname()[1]
+        self.variation = Variation(("localhost", port), behind)
+        self.bootstrap = f"127.0.0.1:{port}"
+        self.failures: list[str] = []
+        """What the proxy could not translate: it must be empty."""
+        threading.Thread(target=self._accept, daemon=True).start()
+
+    def close(self) -> None:
+        with suppress(OSError):
+            self._listening.shutdown(socket.SHUT_RDWR)
+        self._listening.close()
+
+    def _accept(self) -> None:
+        with suppress(OSError):
+            while True:
+                client, _ = self._listening.accept()
+                threading.Thread(target=self._serve, args=(client,), daemon=True).start()
+
+    def _serve(self, client: socket.socket) -> None:
+        with suppress(OSError), client:
+            with socket.create_connection(self.variation.behind) as broker:
+                for side in (client, broker):
+                    side.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+                due: deque[tuple[int, int]] = deque()
+                up = threading.Thread(target=self._up, args=(client, broker, due), daemon=True)
+                up.start()
+                with suppress(OSError):
+                    self._down(client, broker, due)
+                _end(client, socket.SHUT_RDWR)
+            up.join()
+
+    def _up(
+        self, client: socket.socket, broker: socket.socket, due: deque[tuple[int, int]]
+    ) -> None:
+        """Pass requests on until the client sends no more."""
+        with suppress(OSError):
+            for chunk, is_frame in _frames(client):
+                if is_frame and (awaited := _awaited(chunk)) is not None:
+                    due.append(awaited)
+                broker.sendall(self.variation.request(chunk) if is_frame else chunk)
+        _end(broker, socket.SHUT_WR)
+
+    def _down(
+        self, client: socket.socket, broker: socket.socket, due: deque[tuple[int, int]]
+    ) -> None:
+        """Pass responses on until the broker sends no more."""
+        for chunk, is_frame in _frames(broker):
+            if not is_frame or not due:
+                client.sendall(struct.pack(">i", len(chunk)) + chunk if is_frame else chunk)
+                continue
+            key, version = due.popleft()
+            try:
+                client.sendall(self.variation.response(key, version, chunk))
+            except (Malformed, ValueError, KeyError, AttributeError) as error:
+                self.failures.append(f"{API_NAMES.get(key, key)} v{version}: {error}")
+                client.sendall(struct.pack(">i", len(chunk)) + chunk)
+
+
+FRAME_BYTES_MAX = 100 << 20
+
+
+def _frames(side: socket.socket) -> Iterator[tuple[bytes, bool]]:
+    """Yield each frame without its size; once a size is impossible, or the stream ends within a
+    frame, the bytes as they are."""
+    waiting = bytearray()
+    while data := side.recv(1 << 16):
+        waiting += data
+        while len(waiting) >= 4:
+            (size,) = struct.unpack_from(">i", waiting)
+            if not 0 < size <= FRAME_BYTES_MAX:
+                yield bytes(waiting), False
+                waiting.clear()
+                break
+            if len(waiting) < 4 + size:
+                break
+            yield bytes(waiting[4 : 4 + size]), True
+            del waiting[: 4 + size]
+    if waiting:
+        yield bytes(waiting), False
+
+
+def _awaited(frame: bytes) -> tuple[int, int] | None:
+    """Return the API and the version in which the answer to a request comes, or None if it gets
+    none."""
+    key, version = struct.unpack_from(">hh", frame) if len(frame) >= 4 else (-1, -1)
+    try:
+        _, body = decode_request(frame)
+    except (Malformed, ValueError, KeyError, struct.error):
+        return (key, 0) if API_NAMES.get(key) == "ApiVersions" else None
+    return None if API_NAMES[key] == "Produce" and body.acks == 0 else (key, version)
+
+
+def _end(side: socket.socket, how: int) -> None:
+    with suppress(OSError):
+        side.shutdown(how)
+
+
+@contextmanager
+def lawful(bootstrap: str) -> Iterator[LawfulProxy]:
+    """Provide a proxy before the broker at host:port."""
+    host, _, port = bootstrap.rpartition(":")
+    proxy = LawfulProxy((host, int(port)))
+    try:
+        yield proxy
+    finally:
+        proxy.close()

@@ -1,0 +1,119 @@
+"""A correct broker that differs from Apache Kafka wherever it may is never accused."""
+
+from __future__ import annotations
+
+import struct
+import subprocess
+import sys
+import uuid
+from pathlib import Path
+
+import pytest
+
+from chaos.targets import parse_target
+from conformance.connection import api_key, request
+from conformance.tests.fake import FakeKafka, errors_of, piece, response
+from conformance.tests.lawful import LONGER, NOBODY, NODE, NODE_TOLD, UNKNOWN_TAG, Variation, lawful
+from conformance.wire import Connection, batch
+from reference_impl.wire import decode_request, decode_response, encode_request, encode_response
+
+CASES = Path(__file__).parent.parent / "cases"
+OTHER_DEFAULTS = {
+    "auto.create.topics.enable": "false",
+    "num.partitions": "3",
+    "compression.type": "lz4",
+    "log.message.timestamp.type": "LogAppendTime",
+    "message.max.bytes": "2000000",
+    "fetch.max.bytes": "2000000",
+    "offset.metadata.max.bytes": "2048",
+    "group.min.session.timeout.ms": "1000",
+    "group.max.session.timeout.ms": "600000",
+    "transaction.max.timeout.ms": "600000",
+    "max.incremental.fetch.session.cache.slots": "500",
+}
+"""Settings that an operator may well choose, and that are not the defaults."""
+
+
+def variation() -> Variation:
+    return Variation(("localhost", 9999), ("127.0.0.1", 9092))
+
+
+def test_a_varied_answer_says_the_same_in_other_words() -> None:
+    rows = [
+        piece("Metadata", "MetadataResponsePartition", partition_index=index, leader_id=NODE)
+        for index in range(2)
+    ]
+    topic = piece(
+        "Metadata", "MetadataResponseTopic", name="t", topic_id=uuid.uuid4(), partitions=rows
+    )
+    broker = piece("Metadata", "MetadataResponseBroker", node_id=NODE, host="127.0.0.1", port=9092)
+    answer = response("Metadata", brokers=[broker], topics=[topic], cluster_id="c")
+    key = api_key("Metadata")
+    frame = encode_response(key, 13, 7, answer)[4:]
+    told = decode_response(variation().response(key, 13, frame)[4:], key, 13)[1]
+    at = [(b.node_id, b.host, b.port) for b in told.brokers]
+    assert at == [(NODE_TOLD, "localhost", 9999)]
+    assert told.cluster_id == "c" + LONGER
+    leaders = [(p.partition_index, p.leader_id) for p in told.topics[0].partitions]
+    assert leaders == [(1, NODE_TOLD), (0, NODE_TOLD)]
+    assert UNKNOWN_TAG in told.topics[0].unknown_tags
+
+
+@pytest.mark.parametrize(("told", "real"), [(NODE_TOLD, NODE), (NODE, NOBODY), (-1, -1)])
+def test_requests_name_the_broker_by_the_id_that_it_has(told: int, real: int) -> None:
+    body = request("UnregisterBroker", broker_id=told)
+    frame = encode_request(api_key("UnregisterBroker"), 0, 7, "c", body)[4:]
+    assert decode_request(variation().request(frame)[4:])[1].broker_id == real
+
+
+def test_any_other_request_passes_byte_for_byte() -> None:
+    for frame in (b"\0\x03\0\x63nonsense", b"", b"\0"):
+        assert variation().request(frame) == struct.pack(">i", len(frame)) + frame
+
+
+def test_of_several_batches_the_first_is_answered() -> None:
+    records = batch(b"a").encode()
+    row = piece("Fetch", "PartitionData", records=records + batch(b"b").encode())
+    answer = response(
+        "Fetch", responses=[piece("Fetch", "FetchableTopicResponse", partitions=[row])]
+    )
+    variation().vary("Fetch", answer)
+    assert answer.responses[0].partitions[0].records == records
+
+
+def test_a_case_gets_an_answer_through_the_proxy() -> None:
+    kafka = FakeKafka({"Heartbeat": errors_of([25])})
+    try:
+        with lawful(kafka.bootstrap) as proxy:
+            host, _, port = proxy.bootstrap.rpartition(":")
+            connection = Connection(host, int(port))
+            answer = connection.call("Heartbeat", 4, group_id="g", member_id="m")
+            assert answer.error_code == 25
+            assert UNKNOWN_TAG in (answer.unknown_tags or {})
+            connection.close()
+        assert proxy.failures == []
+    finally:
+        kafka.stop()
+
+
+@pytest.mark.nightly
+def test_no_case_fails_on_a_broker_that_differs_lawfully(tmp_path: Path) -> None:
+    target = parse_target("reference")
+    cluster = target.start(tmp_path / "broker", 1, OTHER_DEFAULTS)
+    try:
+        with lawful(cluster.bootstrap) as proxy:
+            done = subprocess.run(
+                [
+                    *(sys.executable, "-m", "pytest", str(CASES), "-q"),
+                    *("-p", "no:cacheprovider", "--priority", "P1"),
+                    *("--bootstrap", proxy.bootstrap),
+                ],
+                capture_output=True,
+                text=True,
+                timeout=3600,
+                check=False,
+            )
+    finally:
+        cluster.stop()
+    assert ", 0 failed, " in done.stdout, done.stdout[-10_000:]
+    assert proxy.failures == []
