@@ -1,10 +1,12 @@
-"""`touchstone compare`: examine several targets, and set their results beside each other."""
+"""`touchstone compare` and `touchstone claims`: set the results of several targets beside each
+other, and beside what is claimed about Kafka."""
 
 from __future__ import annotations
 
 import json
+from collections import Counter
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -78,16 +80,47 @@ def _check(given: str) -> None:
         raise UsageError(f"compare: {given}: no such file; `touchstone conform --out` writes one")
 
 
-def _results_of(given: str, options: list[str]) -> dict[str, object]:
+def _results_of(given: str, options: list[str]) -> dict[str, Any]:
     """Return the results in a file, or those of an examination."""
     from ci.conform import examine
 
-    if not given.endswith(EXAMINED):
-        return examine(["--target", given, *options], quiet=True)
+    if given.endswith(EXAMINED):
+        return read_results(Path(given))
+    return examine(["--target", given, *options], quiet=True)
+
+
+def read_results(path: Path) -> dict[str, Any]:
+    """Return the results that `conform --out` has written. Raise UsageError for any other file."""
     try:
-        results = json.loads(Path(given).read_text(encoding="utf-8"))
+        results = json.loads(path.read_text(encoding="utf-8"))
         if not isinstance(results, dict) or not {"target", "cases", "ended"} <= set(results):
             raise ValueError("it has no cases")
     except ValueError as error:
-        raise UsageError(f"compare: {given} is not a result of conform: {error}") from None
+        raise UsageError(f"{path} is not a result of conform: {error}") from None
     return results
+
+
+def claims(
+    files: Annotated[
+        list[Path], typer.Argument(exists=True, dir_okay=False, help="Results of `conform --out`.")
+    ],
+    out: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Write the table to this Markdown file.")
+    ] = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Tell which published claims about Kafka hold on the examined targets, by the cases that
+    decide each."""
+    from ci.claims.judging import as_dict, as_markdown, judged
+    from ci.claims.table import CLAIMS
+
+    all_of = [read_results(path) for path in files]
+    if out is not None:
+        out.write_text(as_markdown(all_of), encoding="utf-8")
+    if as_json:
+        print(json.dumps(as_dict(all_of), indent=2))
+        return
+    for results in all_of:
+        words = Counter(judged(claim, results).word for claim in CLAIMS)
+        counts = ", ".join(f"{number} {word}" for word, number in sorted(words.items()))
+        print(f"{results['target']}: {counts}")

@@ -26,6 +26,7 @@ EXAMPLES: Mapping[str, tuple[str, ...]] = {
         "touchstone compare apache:4.3.1 kfake --priority P0 --out comparison",
         "touchstone compare before.json after.json --json",
     ),
+    "claims": ("touchstone claims apache.json reference.json --out claims.md",),
     "demo": ("touchstone demo --seconds 20",),
     "nightly": (
         "touchstone nightly --minutes 45 --targets apache:4.3.1 reference",

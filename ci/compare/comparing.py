@@ -17,6 +17,7 @@ _VARIABLE = (
     (re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}"), "UUID"),
     (re.compile(r"0x[0-9a-f]+|\b\d{5,}\b"), "N"),
     (re.compile(r"\bv\d+\b"), "vN"),
+    (re.compile(r" of [\w.-]+ in the answer of "), " in the answer of "),
 )
 """What differs between two runs of the same deviation."""
 CLIPPED = 300

@@ -51,7 +51,7 @@ NOT_ADVERTISED = "not advertised"
 
 @dataclass(frozen=True)
 class Standing:
-    """What one target achieves in one profile, in runs of cases."""
+    """The runs of cases of one target in one profile, by result, and its level."""
 
     profile: str
     passed: int

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import traceback
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from chaos.values.protocols import TargetError
@@ -27,11 +28,13 @@ _HERE = Path(__file__).parent.parent
 @dataclass(frozen=True)
 class Evidence:
     """The comparison that failed: what was compared, the expected and the actual value; all None if
-    the case passed."""
+    the case passed. Also the messages before it."""
 
     what: str | None = None
     expected: str | None = None
     actual: str | None = None
+    exchange: tuple[Mapping[str, object], ...] = ()
+    """The last messages before a failure."""
 
     @staticmethod
     def of(error: BaseException | None, stated: Case) -> Evidence:
@@ -43,6 +46,10 @@ class Evidence:
         if isinstance(error, Unsupported):
             return Evidence(actual=str(error))
         return Evidence(expected=stated.requirement, actual=_actual(error))
+
+    def beside(self, exchange: Iterable[Mapping[str, object]]) -> Evidence:
+        """Return the same evidence with these messages."""
+        return replace(self, exchange=tuple(exchange))
 
     def sides(self) -> tuple[str, str]:
         """Return (expected, actual), each as one line of text."""

@@ -12,7 +12,7 @@ import os
 import shlex
 import time
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Protocol
@@ -75,11 +75,10 @@ class Results:
         evidence: Evidence,
         seconds: float,
         reproduce: str,
-        exchange: Sequence[Mapping[str, object]] = (),
     ) -> None:
         """Add a result; a later phase of the same test replaces an earlier one.
 
-        result: passed, failed or unsupported. exchange: the last messages before a failure.
+        result: passed, failed or unsupported.
         """
         entry = {
             "id": stated.id,
@@ -97,7 +96,7 @@ class Results:
             "actual": evidence.actual,
             "seconds": round(seconds, 3),
             "reproduce": reproduce,
-            "exchange": list(exchange),
+            "exchange": list(evidence.exchange),
         }
         self.cases = [kept for kept in self.cases if kept["nodeid"] != nodeid] + [entry]
         if time.monotonic() > self._saved + SAVE_EVERY_S:

@@ -272,10 +272,9 @@ def _remember(
             item.nodeid,
             version,
             result,
-            Evidence.of(error, stated),
+            Evidence.of(error, stated).beside(EXCHANGES.told() if result == "failed" else ()),
             report.duration,
             reproduce_line(item.nodeid, item.config.stash[EXAMINED]),
-            EXCHANGES.told() if result == "failed" else (),
         )
         item.config.stash[ENDING].note(result, error)
         item.user_properties += [("case", stated.id), ("spec", stated.spec)]

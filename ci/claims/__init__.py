@@ -1,0 +1,1 @@
+"""Hold the claims of published documents about Kafka against the results of examinations."""
