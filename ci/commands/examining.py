@@ -3,12 +3,18 @@
 from __future__ import annotations
 
 import json
+import re
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
+from typer.core import TyperGroup
 
 from ci.commands.fuzzing import Attacked, FrameOption, FuzzOption, SeedOption, StepsOption, attack
+from ci.commands.grouping import grouped
 from ci.commands.options import (
     BootstrapOption,
     ClusterOption,
@@ -21,77 +27,186 @@ from ci.commands.options import (
 )
 from ci.errors import UsageError
 
-conform_app = typer.Typer(help="Examine a target case by case.", invoke_without_command=True)
+if TYPE_CHECKING:
+    from conformance.reporting.baseline import Known
+
+CASE_ID = re.compile(r"[A-Za-z]+\d*-\d+")
 
 
-@conform_app.callback()
-def conform(
-    context: typer.Context,
-    target: TargetOption = None,
-    bootstrap: BootstrapOption = None,
-    cluster: ClusterOption = None,
-    nodes: Annotated[int, typer.Option(help="Number of brokers that --target starts: 1 or 3.")] = 1,
-    bug: Annotated[str | None, typer.Option(help="Plant a bug in the reference broker.")] = None,
+class CasesOrCommand(TyperGroup):
+    """Take the ids of cases where another group of commands takes only a command's name."""
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        """Leave the ids in `ctx.args`, wherever among the options they stand."""
+        if any(word in self.commands for word in args):
+            return super().parse_args(ctx, args)
+        ctx.allow_interspersed_args = True
+        super().parse_args(ctx, args)
+        ctx.args = [*ctx._protected_args, *ctx.args]
+        ctx._protected_args = []
+        return list(ctx.args)
+
+
+conform_app = typer.Typer(
+    cls=CasesOrCommand,
+    help="Examine a target case by case.",
+    invoke_without_command=True,
+    subcommand_metavar="[ID]… | COMMAND [ARGS]…",
+)
+
+
+@dataclass(frozen=True)
+class Cluster:
+    """The options that name the cluster to examine."""
+
+    target: TargetOption = None
+    bootstrap: BootstrapOption = None
+    cluster: ClusterOption = None
+    nodes: Annotated[int, typer.Option(help="Number of brokers that --target starts: 1 or 3.")] = 1
+    bug: Annotated[str | None, typer.Option(help="Plant a bug in the reference broker.")] = None
+
+    def words(self) -> list[str]:
+        """Return the options of pytest that name the cluster."""
+        if self.bootstrap:
+            words = ["--bootstrap", self.bootstrap]
+        else:
+            words = ["--target", chosen_target(self.target, self.cluster)]
+        words += ["--nodes", str(self.nodes)] if self.nodes != 1 else []
+        return words + (["--bug", self.bug] if self.bug else [])
+
+
+@dataclass(frozen=True)
+class Cases:
+    """The options that select cases, and limit the run."""
+
     keyword: Annotated[
         str | None,
         typer.Option("-k", help='Run only these ids or names: "IDEM-03 or metadata" (pytest -k).'),
-    ] = None,
-    priority: Annotated[str, typer.Option(help="Lowest priority to run: P0, P1 or P2.")] = "P2",
+    ] = None
+    area: Annotated[
+        list[str] | None,
+        typer.Option(metavar="AREA", help="Run only this area, such as TXN; repeatable."),
+    ] = None
+    priority: Annotated[str, typer.Option(help="Lowest priority to run: P0, P1 or P2.")] = "P2"
     all_versions: Annotated[
         bool, typer.Option(help="Test every shared version, not only the first and last.")
-    ] = False,
+    ] = False
     max_time: Annotated[
         float | None, typer.Option(metavar="SECONDS", help="End after this many seconds.")
-    ] = None,
+    ] = None
     max_failures: Annotated[
         int | None, typer.Option(metavar="N", help="End after this many failed cases.")
-    ] = None,
+    ] = None
+
+    def words(self, ids: Sequence[str]) -> list[str]:
+        """Return the options of pytest that select these cases. Raise UsageError for a word that is
+        no id."""
+        strangers = [word for word in ids if not CASE_ID.fullmatch(word)]
+        if strangers:
+            raise UsageError(
+                f"conform: {strangers[0]!r} is neither a case, such as PROD-05, nor `list`"
+            )
+        words = [word for case in ids for word in ("--case", case)]
+        words += [word for area in self.area or () for word in ("--area", area)]
+        words += ["-k", self.keyword] if self.keyword else []
+        words += ["--all-versions"] if self.all_versions else []
+        words += ["--max-time", f"{self.max_time:g}"] if self.max_time else []
+        words += ["--max-failures", str(self.max_failures)] if self.max_failures else []
+        return [*words, "--priority", self.priority]
+
+
+@dataclass(frozen=True)
+class Results:
+    """The options that say where the results go, and what they are held against."""
+
     out: Annotated[
         Path | None, typer.Option(metavar="FILE", help="Write the results to this JSON file.")
-    ] = None,
+    ] = None
     junit: Annotated[
         Path | None, typer.Option(metavar="FILE", help="Write the results to this JUnit XML file.")
-    ] = None,
-    sarif: SarifOption = None,
-    summary: SummaryOption = None,
-    as_json: JsonOption = False,
+    ] = None
+    baseline: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE",
+            help="Fail only where the target differs from the known failures in this file: results"
+            " of an earlier --out, or TOML (docs/ci/README.md).",
+        ),
+    ] = None
+    sarif: SarifOption = None
+    summary: SummaryOption = None
+    as_json: JsonOption = False
+
+
+@conform_app.callback()
+@grouped
+def conform(
+    context: typer.Context,
+    cluster: Cluster,
+    cases: Cases,
+    results: Results,
     fuzz: FuzzOption = None,
     seed: SeedOption = 1,
     frame: FrameOption = None,
     steps: StepsOption = None,
 ) -> None:
-    """Examine a target: pass, fail or unsupported for every case. With --fuzz send it malformed
-    requests and random operations instead, with --frame or --steps what such a run has found."""
+    """Examine a target: pass, fail or unsupported for every case, or only for the cases of the
+    given ids, such as PROD-05 IDEM-03. With --fuzz send it malformed requests and random operations
+    instead, with --frame or --steps what such a run has found."""
     if context.invoked_subcommand is not None:
         return
-    if bootstrap and (target or cluster):
+    selected = cases.words(context.args)
+    if cluster.bootstrap and (cluster.target or cluster.cluster):
         raise UsageError("conform: give one of --target, --cluster and --bootstrap")
     if fuzz or frame or steps:
-        chosen_or_none = None if bootstrap else chosen_target(target, cluster)
-        attacked = Attacked(chosen_or_none, bootstrap, nodes, bug, out, as_json)
+        target = None if cluster.bootstrap else chosen_target(cluster.target, cluster.cluster)
+        attacked = Attacked(
+            target, cluster.bootstrap, cluster.nodes, cluster.bug, results.out, results.as_json
+        )
         raise typer.Exit(attack(attacked, fuzz, seed, frame or [], steps))
+    check_above_zero(max_time=cases.max_time, max_failures=cases.max_failures)
+    raise typer.Exit(_examine(cluster, selected, results))
+
+
+def _examine(cluster: Cluster, selected: Sequence[str], wanted: Results) -> int:
+    """Run the selected cases, write what is wanted, and return the exit status."""
     from ci.conform import check_writable, examine, exit_status
     from ci.report import pipelines
 
-    check_above_zero(max_time=max_time, max_failures=max_failures)
-    check_writable("--out", out)
-    check_writable("--junit", junit)
-    pipelines.check_places(sarif, summary)
-    chosen = ["--bootstrap", bootstrap] if bootstrap else []
-    options = chosen or ["--target", chosen_target(target, cluster)]
-    options += ["--priority", priority]
-    options += ["--nodes", str(nodes)] if nodes != 1 else []
-    options += ["--bug", bug] if bug else []
-    options += ["-k", keyword] if keyword else []
-    options += ["--all-versions"] if all_versions else []
-    options += ["--max-time", f"{max_time:g}"] if max_time else []
-    options += ["--max-failures", str(max_failures)] if max_failures else []
-    results = examine(options, quiet=as_json, out=out, junit=junit)
-    pipelines.write_sarif(sarif, pipelines.sarif_of_examination(results))
-    pipelines.write_summary(summary, pipelines.summary_of_examination(results))
-    if as_json:
-        print(json.dumps(results, indent=2))
-    raise typer.Exit(exit_status(results))
+    check_writable("--out", wanted.out)
+    check_writable("--junit", wanted.junit)
+    pipelines.check_places(wanted.sarif, wanted.summary)
+    known = _read(wanted.baseline) if wanted.baseline else None
+    options = [*cluster.words(), *selected]
+    found = examine(options, quiet=wanted.as_json, out=wanted.out, junit=wanted.junit)
+    status = exit_status(found)
+    if known is not None:
+        found["baseline"], status = _held_against(known, found, wanted.baseline)
+    pipelines.write_sarif(wanted.sarif, pipelines.sarif_of_examination(found))
+    pipelines.write_summary(wanted.summary, pipelines.summary_of_examination(found))
+    if wanted.as_json:
+        print(json.dumps(found, indent=2))
+    return status
+
+
+def _read(baseline: Path) -> tuple[Known, ...]:
+    from conformance.reporting.baseline import read_baseline
+
+    try:
+        return read_baseline(baseline)
+    except (OSError, ValueError) as error:
+        raise UsageError(f"--baseline {baseline}: {error}") from error
+
+
+def _held_against(
+    known: Sequence[Known], results: dict[str, Any], baseline: Path | None
+) -> tuple[dict[str, Any], int]:
+    """Print how the results differ from the known failures; return that and the exit status."""
+    from conformance.reporting.baseline import as_dict, difference
+
+    found = difference(results, known, str(baseline))
+    print(*found.lines(), sep="\n", file=sys.stderr)
+    return as_dict(found), 1 if found.is_red() else 3 if results["ended"] else 0
 
 
 @conform_app.command("list")

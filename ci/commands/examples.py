@@ -48,7 +48,8 @@ EXAMPLES: Mapping[str, tuple[str, ...]] = {
     ),
     "conform": (
         "touchstone conform --bootstrap localhost:9092 --priority P0",
-        "touchstone conform --target apache:4.3.1 -k idempotence",
+        "touchstone conform PROD-05 IDEM-03 --target apache:4.3.1",
+        "touchstone conform --bootstrap localhost:9092 --area TXN --baseline known.toml",
         "touchstone conform --cluster touchstone.toml --out results.json --junit results.xml",
         "touchstone conform --target apache:4.3.1 --fuzz 10m --seed 1",
     ),

@@ -189,3 +189,18 @@ def test_several_processes_are_refused(broker: LocalCluster) -> None:
     _, err = ended(running)
     assert running.returncode == pytest.ExitCode.USAGE_ERROR
     assert "one process examines a target; leave out -n" in err
+
+
+def test_cases_are_chosen_by_their_ids(broker: LocalCluster, tmp_path: Path) -> None:
+    out = tmp_path / "found.json"
+    running = conform("wire-01", "--bootstrap", broker.bootstrap, "META-01", "--out", str(out))
+    ended(running)
+    assert running.returncode == 0
+    assert {entry["id"] for entry in json.loads(out.read_text())["cases"]} == {"WIRE-01", "META-01"}
+
+
+def test_a_case_that_there_is_not_is_refused(broker: LocalCluster) -> None:
+    running = conform("META-991", "--bootstrap", broker.bootstrap)
+    _, err = ended(running)
+    assert running.returncode == 2
+    assert "no case is called META-991" in err

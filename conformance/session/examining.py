@@ -21,6 +21,7 @@ from conformance.connection import PATIENCE
 from conformance.exchanges import EXCHANGES
 from conformance.reporting.evidence import Evidence
 from conformance.reporting.results import Results, reproduce_line, why_unwritable
+from conformance.session import selection
 from conformance.session.ending import Ending
 from conformance.target.examination import Examined, chosen_versions
 from conformance.target.settings import require_auto_creation
@@ -41,7 +42,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     group.addoption("--bootstrap", help="test the cluster at host:port[,host:port…]")
     group.addoption("--nodes", type=int, default=1, help="number of brokers that --target starts")
     group.addoption("--bug", help="plant a bug in the reference (shows that cases can fail)")
-    group.addoption("--priority", default="P2", help="run cases up to this priority: P0, P1 or P2")
+    selection.add_options(group)
     group.addoption(
         "--all-versions",
         action="store_true",
@@ -88,8 +89,7 @@ def _refuse_impossible(config: pytest.Config, target: str | None, bootstrap: str
         raise pytest.UsageError("conformance: --bug needs --target reference")
     if config.getoption("--nodes") != 1 and not target:
         raise pytest.UsageError("conformance: --nodes needs --target, such as apache:4.3.1")
-    if config.getoption("--priority") not in ("P0", "P1", "P2"):
-        raise pytest.UsageError("conformance: --priority takes P0, P1 or P2")
+    selection.Selection.of(config)
     for option in ("--max-time", "--max-failures"):
         limit = config.getoption(option)
         if limit is not None and not limit > 0:
@@ -129,36 +129,37 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    wanted = ("P0", "P1", "P2").index(config.getoption("--priority"))
-    kept: list[pytest.Item] = []
-    dropped: list[pytest.Item] = []
-    cases = 0
-    for item in items:
-        stated = case_of(getattr(item, "function", None))
-        cases += stated is not None
-        if stated is not None:
-            item.extra_keyword_matches.add(stated.id)  # -k IDEM-03
-        far = stated is not None and int(stated.priority[1]) > wanted
-        (dropped if far else kept).append(item)
+    wanted = selection.Selection.of(config)
+    cases = {item: stated for item in items if (stated := _case(item)) is not None}
     if cases and EXAMINED not in config.stash and not config.option.collectonly:
         raise pytest.UsageError(
             "conformance: nothing to examine; give --target NAME or --bootstrap host:port"
         )
+    if cases:
+        wanted.check(cases.values())
+    for item, stated in cases.items():
+        item.extra_keyword_matches.add(stated.id)  # -k IDEM-03
+    dropped = [item for item, stated in cases.items() if not wanted.takes(stated)]
     if dropped:
         config.hook.pytest_deselected(items=dropped)
+    gone = set(dropped)
     # Cases with settings of their own come last, those with the same settings together.
-    items[:] = sorted(kept, key=_config_of)
+    items[:] = sorted((item for item in items if item not in gone), key=_config_of)
+
+
+def _case(item: pytest.Item) -> Case | None:
+    return case_of(getattr(item, "function", None))
 
 
 def pytest_collection_finish(session: pytest.Session) -> None:
     if RESULTS in session.config.stash:
-        cases = [item for item in session.items if case_of(getattr(item, "function", None))]
+        cases = [item for item in session.items if _case(item) is not None]
         session.config.stash[RESULTS].planned = len(cases)
         session.config.stash[ENDING].begin()
 
 
 def _config_of(item: pytest.Item) -> tuple[tuple[str, str], ...]:
-    stated = case_of(getattr(item, "function", None))
+    stated = _case(item)
     return stated.config if stated is not None else ()
 
 

@@ -1,0 +1,126 @@
+"""Hold an examination against the failures that are known: `touchstone conform --baseline FILE`.
+
+FILE is either the results of an earlier examination (`--out`), or TOML that somebody keeps:
+
+    [[deviation]]
+    case = "PROD-05"
+    test = "test_an_unknown_topic_is_refused"  # optional: only this test of the case
+    version = 3                                # optional: only this version of the API
+    reason = "topics are created by hand here"
+"""
+
+from __future__ import annotations
+
+import json
+import tomllib
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+FIELDS = {"case": str, "test": str, "version": int, "reason": str}
+MUST_HAVE = ("case", "reason")
+
+
+@dataclass(frozen=True)
+class Known:
+    """A known failure; `test` and `version` narrow it down unless they are None."""
+
+    case: str
+    reason: str
+    test: str | None = None
+    version: int | None = None
+
+    def means(self, entry: Mapping[str, Any]) -> bool:
+        """Return whether this is about the given entry of the results."""
+        return (
+            entry["id"] == self.case
+            and self.test in (None, entry["name"])
+            and self.version in (None, entry["version"])
+        )
+
+    def __str__(self) -> str:
+        version = None if self.version is None else f"v{self.version}"
+        return " ".join(filter(None, (self.case, self.test, version)))
+
+
+@dataclass(frozen=True)
+class Difference:
+    """The difference between an examination and the known failures."""
+
+    file: str
+    known: int
+    """The number of failures that the baseline names."""
+    new: tuple[str, ...]
+    """The node ids of the failures that it does not name."""
+    mended: tuple[str, ...]
+    """What it names although each of its runs passed."""
+
+    def is_red(self) -> bool:
+        """Return whether the baseline and the target differ."""
+        return bool(self.new or self.mended)
+
+    def lines(self) -> Iterator[str]:
+        """Yield the sentences that say so."""
+        yield f"{self.file}: {self.known} failures are known, {len(self.new)} are new"
+        for each in self.new:
+            yield f"  new: {each}"
+        for each in self.mended:
+            yield f"  passes now, so remove it from {self.file}: {each}"
+
+
+def read_baseline(path: Path) -> tuple[Known, ...]:
+    """Return the known failures in the file. Raise OSError or ValueError, which says what is
+    wrong with it."""
+    text = path.read_text(encoding="utf-8")
+    as_json = text.lstrip().startswith("{")
+    read = json.loads(text) if as_json else tomllib.loads(text)
+    try:
+        return tuple(_of_results(read) if as_json else _of_toml(read))
+    except (KeyError, TypeError, ValueError) as error:
+        raise ValueError(
+            f"{error}; give the file of an earlier --out, or TOML with"
+            ' [[deviation]] case = "PROD-05", reason = "…" (docs/ci/README.md)'
+        ) from error
+
+
+def difference(results: Mapping[str, Any], known: Iterable[Known], file: Path | str) -> Difference:
+    """Return what the examination found beside the known failures. A known failure whose runs were
+    all unsupported, or not run, is neither new nor mended."""
+    failed = [entry for entry in results["cases"] if entry["result"] == "failed"]
+    passed = [entry for entry in results["cases"] if entry["result"] == "passed"]
+    new = [entry for entry in failed if not any(each.means(entry) for each in known)]
+    mended = [
+        str(each)
+        for each in known
+        if any(map(each.means, passed)) and not any(map(each.means, failed))
+    ]
+    return Difference(
+        str(file), len(failed) - len(new), tuple(each["nodeid"] for each in new), tuple(mended)
+    )
+
+
+def as_dict(found: Difference) -> dict[str, Any]:
+    """Return the difference as the results of `conform` hold it."""
+    return asdict(found)
+
+
+def _of_results(read: Mapping[str, Any]) -> Iterator[Known]:
+    reason = f"failed on {read['target']}"
+    for entry in read["cases"]:
+        if entry["result"] == "failed":
+            yield Known(entry["id"], reason, entry["name"], entry["version"])
+
+
+def _of_toml(read: Mapping[str, Any]) -> Iterator[Known]:
+    unknown = set(read) - {"deviation"}
+    if unknown:
+        raise ValueError(f"{min(unknown)!r} is no table of a baseline")
+    for number, row in enumerate(read.get("deviation", ()), 1):
+        for key, value in row.items():
+            if key not in FIELDS or not isinstance(value, FIELDS[key]):
+                raise ValueError(f"deviation {number}: {key} = {value!r} is not understood")
+        missing = [key for key in MUST_HAVE if not row.get(key)]
+        if missing:
+            raise ValueError(f"deviation {number} lacks {missing[0]!r}")
+        yield Known(**row)

@@ -1,0 +1,100 @@
+"""A baseline: known failures stay green; new ones, and known ones that pass now, are red."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from conformance.reporting.baseline import Known, difference, read_baseline
+
+
+def results(**by_test: str) -> dict[str, Any]:
+    """Return results with a case PROD-05 in version 3, by test and result."""
+    cases = [
+        {"id": "PROD-05", "name": name, "version": 3, "nodeid": f"a.py::{name}", "result": result}
+        for name, result in by_test.items()
+    ]
+    return {"target": "here", "cases": cases, "ended": None}
+
+
+def of(found: dict[str, Any], *known: Known) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """Return what is new and what is mended."""
+    answer = difference(found, known, "known.toml")
+    return answer.new, answer.mended
+
+
+KNOWN = Known("PROD-05", "by hand", "test_a")
+
+
+def test_a_known_failure_is_green() -> None:
+    assert of(results(test_a="failed", test_b="passed"), KNOWN) == ((), ())
+    assert not difference(results(test_a="failed"), [KNOWN], "known.toml").is_red()
+
+
+def test_a_failure_that_the_baseline_does_not_name_is_new() -> None:
+    assert of(results(test_a="failed", test_b="failed"), KNOWN) == (("a.py::test_b",), ())
+
+
+def test_a_known_failure_that_passes_is_to_be_removed() -> None:
+    assert of(results(test_a="passed"), KNOWN) == ((), ("PROD-05 test_a",))
+    assert of(results(test_a="passed", test_b="failed"), Known("PROD-05", "all")) == ((), ())
+
+
+@pytest.mark.parametrize("result", ["unsupported", None])
+def test_what_was_not_judged_is_neither(result: str | None) -> None:
+    assert of(results(test_a=result) if result else results(), KNOWN) == ((), ())
+
+
+@pytest.mark.parametrize(
+    ("narrowed", "is_meant"),
+    [
+        (Known("PROD-05", "r", version=3), True),
+        (Known("PROD-05", "r", version=4), False),
+        (Known("PROD-06", "r"), False),
+        (Known("PROD-05", "r", "test_b"), False),
+    ],
+)
+def test_a_row_means_the_test_and_the_version_that_it_names(
+    narrowed: Known, is_meant: bool
+) -> None:
+    assert narrowed.means(results(test_a="failed")["cases"][0]) is is_meant
+
+
+def test_the_results_of_an_earlier_run_are_a_baseline(tmp_path: Path) -> None:
+    file = tmp_path / "results.json"
+    file.write_text(json.dumps(results(test_a="failed", test_b="passed")))
+    assert read_baseline(file) == (Known("PROD-05", "failed on here", "test_a", 3),)
+
+
+def test_a_baseline_is_kept_by_hand_in_toml(tmp_path: Path) -> None:
+    file = tmp_path / "known.toml"
+    file.write_text('[[deviation]]\ncase = "PROD-05"\nversion = 3\nreason = "by hand"\n')
+    assert read_baseline(file) == (Known("PROD-05", "by hand", version=3),)
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("[[deviation]]\ncase = 5\nreason = 'r'", "case = 5 is not understood"),
+        ("[[deviation]]\ncase = 'PROD-05'", "deviation 1 lacks 'reason'"),
+        ("[[deviation]]\ncase = 'PROD-05'\nreason = 'r'\nwho = 'x'", "who = 'x' is not understood"),
+        ("[known]\nx = 1", "'known' is no table of a baseline"),
+        ("{", "Expecting property name"),
+        ('{"a": 1}', "'target'"),
+        ("= nothing", "Invalid"),
+    ],
+)
+def test_a_baseline_that_is_none_is_refused(tmp_path: Path, text: str, said: str) -> None:
+    file = tmp_path / "known"
+    file.write_text(text)
+    with pytest.raises(ValueError) as refused:
+        read_baseline(file)
+    assert said in str(refused.value)
+
+
+def test_a_missing_baseline_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(OSError, match="No such file"):
+        read_baseline(tmp_path / "nothing.toml")
