@@ -111,10 +111,11 @@ def _parts(history: pl.LazyFrame, anomaly: Anomaly) -> Iterator[pl.DataFrame]:
     more = [*txns, *of_values["txn"].drop_nulls().to_list()]
     yield history.filter(around | pl.col("txn").is_in(more)).head(ROWS_MAX + 1).collect()
     if (topic := anomaly.scope.get("topic")) is not None:
-        here = pl.col("topic").is_null() | (
-            (pl.col("topic") == topic) & (pl.col("partition") == anomaly.scope.get("partition"))
-        )
-        yield history.filter(here | around).head(ROWS_MAX + 1).collect()
+        here = pl.col("topic") == topic
+        if (partition := anomaly.scope.get("partition")) is not None:
+            here &= pl.col("partition") == partition
+        near = pl.col("topic").is_null() | here | around
+        yield history.filter(near).head(ROWS_MAX + 1).collect()
     yield history.head(ROWS_MAX + 1).collect()
 
 
