@@ -33,7 +33,8 @@ def _run(history: pl.LazyFrame, checkers: Sequence[str], bounds: Bounds) -> list
         return opinions(judge(_nothing().lazy(), Scope.PARTITION, ()), checkers, failed)
     absent = absent_from(events)
     pieces = []
-    for scope in Scope:
+    wanted = {Scope.PARTITION, *(CHECKERS[name].scope for name in checkers)}
+    for scope in filter(wanted.__contains__, Scope):  # partitions also show what is absent
         rows = frame_of(events, scope, bounds)
         if scope is Scope.RUN:  # the last; its frame is its own, and cycles take much memory
             del events

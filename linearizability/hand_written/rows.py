@@ -122,12 +122,6 @@ def judged(name: str, rows: list[Row]) -> CheckerVerdict:
     return opinion
 
 
-def found(name: str, rows: list[Row]) -> list[tuple[str, tuple[int, ...]]]:
-    """Return (kind, operations) of every anomaly; operations are row numbers if op_id is not
-    given."""
-    return [(a.kind, a.operations) for a in judged(name, rows).anomalies]
-
-
 RC, RU = {"isolation": "read_committed"}, {"isolation": "read_uncommitted"}
 TXN = {"txn": 1}
 COMMIT, ABORT, UNKNOWN = END("commit", 1), END("abort", 1), END("commit", 1, type="info")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cache
 from pathlib import Path
 from random import Random
 
@@ -13,8 +14,9 @@ from linearizability.self_test.truth import stripped
 
 def write_planted(file: Path) -> None:
     """Write valid histories beside one with each anomaly."""
+    rows_of = cache(rows_with_truth)
     histories = [valid_rows(seed) for seed in range(8)]
     for name in MUTATORS:
-        attempts = (broken(name, rows_with_truth(seed), Random(seed)) for seed in range(100, 200))
+        attempts = (broken(name, rows_of(seed), Random(seed)) for seed in range(100, 200))
         histories.append(stripped(next(rows for rows in attempts if rows is not None)))
     history.write(file, joined(histories))
