@@ -34,6 +34,7 @@ OF_DURABILITY = frozenset(
         "poll_skips",
         "group_delivery",
         "torn_transactions",
+        "hanging_transactions",
         "idempotence",
         "producer_order",
         "compaction",

@@ -107,6 +107,19 @@ def seeks_of(rows: list[Row], place: Any, group: str) -> list[Row]:
     ]
 
 
+def moves_of(rows: list[Row], place: Any, group: str) -> list[Row]:
+    """Return the seeks of members, and the commits of those who are no members."""
+    return seeks_of(rows, place, group) + [
+        r
+        for r in rows
+        if (r["place"], r["group"], r["f"]) == (place, group, "commit_offsets")
+        and r["type"] != "fail"
+        and r["txn"] is None
+        and r["member_id"] is None
+        and r["offset"] is not None
+    ]
+
+
 def is_given(row: Row) -> bool:
     """Return whether the row is a record given to a reader that is not a replica's own."""
     return is_read(row) and row["control"] is None and row["replica"] is None

@@ -3,21 +3,44 @@
 from linearizability.hand_written.rows import (
     ABORT,
     ASKS,
+    BEGINS,
     COMMIT,
     COMMITS,
     END,
     MEMBER,
     SEEK,
+    SENDS_OFFSET,
     TXN,
     Invalid,
     P,
+    Row,
     Valid,
 )
 
 TWICE = [P(1, 0, **MEMBER, **TXN), COMMIT, P(1, 0, **MEMBER, txn=2), END("commit", 2)]
 """Two committed transactions of the group consume the same record."""
 
+OTHER: Row = {"group": "g", "member_id": "n", "process": 2}
+"""Another member of the group."""
+
 VALID: Valid = {
+    "another member sought back, and sent its position": [
+        *TWICE[:2],
+        BEGINS(0, **OTHER),
+        SENDS_OFFSET(0, txn=3, process=2),
+        END("commit", 3),
+        *TWICE[2:],
+    ],
+    "a member sought over a record that only an aborted transaction had received": [
+        P(1, 0, **MEMBER, **TXN),
+        ABORT,
+        SEEK(1),
+        P(2, 1, **MEMBER, txn=2),
+        END("commit", 2),
+    ],
+    "an operator set the group ahead over a record that only an aborted transaction had received": (
+        [P(1, 0, **MEMBER, **TXN), ABORT, COMMITS(1), ASKS(1)]
+    ),
     "a record is consumed twice because an operator set the group back": (
         [*TWICE[:2], COMMITS(0), *TWICE[2:]]
     ),
@@ -64,6 +87,36 @@ VALID: Valid = {
 }
 
 INVALID: Invalid = {
+    "another member sought back, but sent nothing": (
+        [*TWICE[:2], BEGINS(0, **OTHER), *TWICE[2:]],
+        [("consumed-twice", (0, 3))],
+    ),
+    "another member sought back, and sent its position in an aborted transaction": (
+        [
+            *TWICE[:2],
+            BEGINS(0, **OTHER),
+            SENDS_OFFSET(0, txn=3, process=2),
+            END("abort", 3),
+            *TWICE[2:],
+        ],
+        [("consumed-twice", (0, 5))],
+    ),
+    "a member sought back once, but consumed the record twice after that": (
+        [
+            *TWICE[:2],
+            SEEK(0),
+            P(1, 0, **MEMBER, txn=2),
+            SENDS_OFFSET(1, txn=2, process=1),
+            END("commit", 2),
+            P(1, 0, **MEMBER, txn=3),
+            END("commit", 3),
+        ],
+        [("consumed-twice", (3, 6))],
+    ),
+    "a member sought back after an abort, but the next transaction passed the record": (
+        [P(1, 0, **MEMBER, **TXN), ABORT, SEEK(0), P(2, 1, **MEMBER, txn=2), END("commit", 2)],
+        [("consumed-never", (0, 3))],
+    ),
     "the group was set back once, but three transactions consume the record": (
         [*TWICE, COMMITS(0), P(1, 0, **MEMBER, txn=3), END("commit", 3)],
         [("consumed-twice", (0, 2))],
@@ -87,7 +140,7 @@ INVALID: Invalid = {
         [("consumed-never", (0, 2))],
     ),
     "only an aborted transaction received the record; the group's offset passed it": (
-        [P(1, 0, **MEMBER, **TXN), ABORT, COMMITS(1), ASKS(1)],
+        [P(1, 0, **MEMBER, **TXN), ABORT, COMMITS(1, **MEMBER), ASKS(1)],
         [("consumed-never", (0, 3))],
     ),
     "two committed transactions consume the same record": (TWICE, [("consumed-twice", (0, 2))]),

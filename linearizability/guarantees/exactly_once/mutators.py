@@ -39,6 +39,20 @@ def consume_twice(rows: list[Row], rng: Random) -> list[Row] | None:
     ]
 
 
+def consume_twice_beside_a_seek(rows: list[Row], rng: Random) -> list[Row] | None:
+    """Plant the same anomaly; between the two transactions a third member seeks to the record, and
+    does nothing else."""
+    broken = consume_twice(rows, rng)
+    if broken is None:
+        return None
+    first, second = broken[-2:]
+    seeker = {"process": NOT_OURS - 1, "member_id": "n", "f": F.POSITION.value, "asked": "offset"}
+    sought = {"record_index": 0, "txn": None, "value": None, "isolation": None}
+    seek = first | seeker | sought | {"op_id": NOT_OURS - 1}
+    first, second = first | {"op_id": NOT_OURS - 2}, second | {"op_id": NOT_OURS}
+    return [*broken[:-2], first, seek, second]
+
+
 def lose_an_effect(rows: list[Row], rng: Random) -> list[Row] | None:
     """Plant an anomaly: the transaction that consumed an input aborted, and the group continues
     after that input."""
@@ -79,7 +93,9 @@ def _may_have_been_given_anything(row: Row) -> bool:
 
 
 CLAUSES: Clauses = {
-    "two committed transactions of a group consumed one input": by("consumed-twice", consume_twice),
+    "two committed transactions of a group consumed one input": by(
+        "consumed-twice", consume_twice, consume_twice_beside_a_seek
+    ),
     "a group moves past an input that only aborted transactions consumed": by(
         "consumed-never", lose_an_effect
     ),

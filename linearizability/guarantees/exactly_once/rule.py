@@ -8,7 +8,13 @@ import polars as pl
 
 from linearizability.checkers.base import Checker, Needs, Scope, count, describe
 from linearizability.evidence.removals import still_there
-from linearizability.guarantees.group_delivery.rule import COUNTED, GROUP, IS_SEEK, MEMBERS_READ
+from linearizability.guarantees.group_delivery.rule import (
+    COUNTED,
+    GROUP,
+    IS_RESET,
+    IS_SEEK,
+    MEMBERS_READ,
+)
 from linearizability.history import F, Type
 from linearizability.ingest import ABORTED, COMMITTED, IS_FINAL, IS_OK, KEY
 
@@ -32,11 +38,14 @@ class ExactlyOnce(Checker):
 
     A transaction commits the positions of what it polled (KIP-447, sendOffsetsToTransaction), so
     the next one continues after them; an aborted one leaves them unchanged. If the group is set
-    back (by a member's seek, or a lower offset committed outside of transactions), the inputs from
-    there on may be consumed once more. A transaction of unknown end may have consumed the records
-    that it received. A poll of unknown result excuses missing effects of the records that it may
-    have delivered (`lost_polls`), but never two effects. Source: docs, design#semantics ("exactly
-    once"). Counted: records that members were given in transactions of known end.
+    back by a lower offset committed outside of transactions, the inputs from there on may be
+    consumed once more. After a seek of a member only that member may consume them once more, until
+    it has sent or committed a position: then its successors may too. Inputs that a member sought
+    over, or an operator passed by a commit for the group, need no effect. A transaction of unknown
+    end may have consumed the records that it received. A poll of unknown result excuses missing
+    effects of the records that it may have delivered (`lost_polls`), but never two effects. Source:
+    docs, design#semantics ("exactly once"). Counted: records that members were given in
+    transactions of known end.
     """
 
     name: ClassVar[str] = "exactly_once"
@@ -91,20 +100,24 @@ def consumed_twice(events: pl.LazyFrame) -> pl.LazyFrame:
     given = (
         inputs(events)
         .filter(IN_COMMITTED)
-        .select(*input_of, "txn", "op_id")
+        .select(*input_of, "txn", "op_id", "process")
         .filter(pl.col("txn").n_unique().over(input_of) > 1)
     )
     is_before = (pl.col("back_op") < pl.col("op_id")) & (pl.col("back_to") <= pl.col("offset"))
+    is_own = pl.col("seeker").is_null() | (
+        (pl.col("seeker") == pl.col("process")) != pl.col("of_others")
+    )
     return (
         given.join(set_back(events), on=GROUP, how="left")
         .group_by(*input_of, "txn", "op_id")
-        .agg(times_set_back=is_before.fill_null(False).sum())
+        .agg(times_set_back=(is_before & is_own).fill_null(False).sum())
     )
 
 
 def set_back(events: pl.LazyFrame) -> pl.LazyFrame:
-    """Return back_to and back_op: the offset and the operation of each member's seek, and of each
-    offset that was committed outside of transactions and is lower than an earlier one."""
+    """Return back_to and back_op: to which offset positions were set back, and by which operation.
+    seeker: the process that set them back by a seek, or null if a commit did. of_others: whether
+    the other members' positions were set back, because the seeker has sent or committed its own."""
     is_set = pl.col("f").is_in([F.COMMIT_OFFSETS.value, F.SEND_OFFSETS.value])
     positions = (
         events.filter(is_set & ~HAS_FAILED & pl.col("group").is_not_null())
@@ -113,14 +126,31 @@ def set_back(events: pl.LazyFrame) -> pl.LazyFrame:
         .with_columns(most=pl.col("offset").cum_max().shift(1).over(GROUP))
     )
     is_back = pl.col("txn").is_null() & (pl.col("offset") < pl.col("most")).fill_null(True)
-    both = [positions.filter(is_back), events.filter(IS_SEEK)]
-    return pl.concat(rows.select(*GROUP, back_to="offset", back_op="op_id") for rows in both)
+    of_group = positions.filter(is_back).select(*GROUP, back_to="offset", back_op="op_id")
+    seeks = events.filter(IS_SEEK).select(
+        *GROUP, back_to="offset", back_op="op_id", seeker="process", of_others=pl.lit(False)
+    )
+    sent = positions.filter(~IN_ABORTED).select(*GROUP, seeker="process", sent_op="op_id")
+    handed_on = (
+        seeks.sort("back_op")
+        .join_asof(
+            sent.sort("sent_op"),
+            left_on="back_op",
+            right_on="sent_op",
+            by=[*GROUP, "seeker"],
+            strategy="forward",
+            check_sortedness=False,
+        )
+        .filter(pl.col("sent_op").is_not_null())
+        .select(*GROUP, "back_to", "seeker", back_op="sent_op", of_others=pl.lit(True))
+    )
+    return pl.concat([seeks, of_group, handed_on], how="diagonal")
 
 
 def without_effect(events: pl.LazyFrame) -> pl.LazyFrame:
     """Return records that only aborted transactions received, with the first poll that received
-    them and the later operation that moved the group past them; no lost poll lies between the
-    two."""
+    them and the later operation that moved the group past them; neither a lost poll nor a seek over
+    them lies between the two."""
     of_era = [*GROUP, "era"]
     effects = events.filter(MEMBERS_READ & ~IN_ABORTED).select(*GROUP, "offset").unique()
     aborted = (
@@ -141,7 +171,7 @@ def without_effect(events: pl.LazyFrame) -> pl.LazyFrame:
         .unique([*of_era, "since_op"], keep="last", maintain_order=True)
         .sort("since_op")
     )
-    return (
+    passed = (
         still_there(aborted, events)
         .sort("after_op")
         .join_asof(
@@ -155,3 +185,9 @@ def without_effect(events: pl.LazyFrame) -> pl.LazyFrame:
         )
         .filter(pl.col("reach") > pl.col("offset"))
     )
+    seeks = events.filter(IS_SEEK | IS_RESET).select(*GROUP, sought="offset", seek_op="op_id")
+    is_between = (pl.col("op_id") < pl.col("seek_op")) & (pl.col("seek_op") < pl.col("later_op"))
+    sought_over = passed.join(seeks, on=GROUP).filter(
+        is_between & (pl.col("offset") < pl.col("sought"))
+    )
+    return passed.join(sought_over, on=[*GROUP, "offset", "op_id"], how="anti")

@@ -3,21 +3,46 @@
 from typing import Any
 
 from linearizability.twins.facts import Found, Row, is_data, may_be_gone, operations
-from linearizability.twins.readings import groups_of, polls_lost, seeks_of, standing
+from linearizability.twins.readings import groups_of, moves_of, polls_lost, seeks_of, standing
 
 
-def _set_back(rows: list[Row], place: Any, group: str) -> list[Row]:
-    """Return the rows that set the group back: seeks, and lower offsets committed outside of
-    transactions."""
-    found, most = seeks_of(rows, place, group), None
-    for row in sorted(rows, key=lambda r: (r["op_id"], r["offset"] or 0)):
-        if (row["place"], row["group"]) != (place, group) or row["offset"] is None:
-            continue
-        if row["f"] in ("commit_offsets", "send_offsets") and row["type"] != "fail":
-            if row["txn"] is None and (most is None or row["offset"] < most):
-                found.append(row)
-            most = max(row["offset"], most or 0)
+def _set_back(rows: list[Row], place: Any, group: str) -> list[tuple[int, int, Any, bool]]:
+    """Return (offset, operation, seeker, whether the positions of the others) of each time that
+    positions were set back."""
+    here = [r for r in rows if (r["place"], r["group"]) == (place, group)]
+    here.sort(key=lambda r: (r["op_id"], r["offset"] or 0))
+    sent = [
+        r
+        for r in here
+        if r["f"] in ("commit_offsets", "send_offsets")
+        and r["type"] != "fail"
+        and r["offset"] is not None
+    ]
+    found: list[tuple[int, int, Any, bool]] = []
+    for number, row in enumerate(sent):
+        most = max((r["offset"] for r in sent[:number]), default=None)
+        if row["txn"] is None and (most is None or row["offset"] < most):
+            found.append((row["offset"], row["op_id"], None, False))
+    for seek in seeks_of(rows, place, group):
+        found.append((seek["offset"], seek["op_id"], seek["process"], False))
+        own = [
+            r["op_id"]
+            for r in sent
+            if r["process"] == seek["process"]
+            and r["op_id"] >= seek["op_id"]
+            and r["txn_outcome"] != "aborted"
+        ]
+        if own:
+            found.append((seek["offset"], min(own), seek["process"], True))
     return found
+
+
+def _is_set_back(back: tuple[int, int, Any, bool], row: Row) -> bool:
+    offset, op_id, seeker, of_others = back
+    is_own: bool = seeker == row["process"]
+    concerned = seeker is None or is_own != of_others
+    is_before: bool = op_id < row["op_id"] and offset <= row["offset"]
+    return concerned and is_before
 
 
 def exactly_once(rows: list[Row]) -> Found:
@@ -26,11 +51,7 @@ def exactly_once(rows: list[Row]) -> Found:
         inputs: dict[Any, list[Row]] = {}
         for row in reads:
             if row["txn_outcome"] == "committed":
-                back = [
-                    r
-                    for r in _set_back(rows, place, group)
-                    if r["op_id"] < row["op_id"] and r["offset"] <= row["offset"]
-                ]
+                back = [b for b in _set_back(rows, place, group) if _is_set_back(b, row)]
                 inputs.setdefault((row["offset"], row["value"], len(back)), []).append(row)
         for readers in inputs.values():
             if len({r["txn"] for r in readers}) > 1:
@@ -69,7 +90,11 @@ def _consumed_never(rows: list[Row]) -> Found:
                 r for r in passing if r["op_id"] > row["op_id"] and _era(rows, r) == _era(rows, row)
             ]
             furthest = max(later, key=lambda r: (r["offset"], r["op_id"]), default=row)
-            if furthest["offset"] > offset:
+            is_sought_over = any(
+                row["op_id"] < seek["op_id"] < furthest["op_id"] and offset < seek["offset"]
+                for seek in moves_of(rows, place, group)
+            )
+            if furthest["offset"] > offset and not is_sought_over:
                 found.add(("consumed-never", operations(row, furthest), place))
     return found
 

@@ -2,6 +2,7 @@
 
 from linearizability.hand_written.rows import (
     ABORT,
+    COMMITS,
     MEMBER,
     MUCH_LATER,
     SEEK,
@@ -17,6 +18,9 @@ GO_ON = [S(1, 0), S(2, 1), P(1, 0, **MEMBER), S(3, 2)]
 
 VALID: Valid = {
     "a member sought over the record": [*GO_ON, SEEK(2), P(3, 2, **MEMBER, session=1)],
+    "an operator set the group ahead over the record": (
+        [*GO_ON, COMMITS(2), P(3, 2, **MEMBER, session=1)]
+    ),
     "two members receive the records between them": [
         S(1, 0),
         S(2, 1),
@@ -77,6 +81,10 @@ VALID: Valid = {
 }
 
 INVALID: Invalid = {
+    "a member committed an offset above the record without receiving it": (
+        [*GO_ON, COMMITS(2, **MEMBER), P(3, 2, **MEMBER, session=1)],
+        [("group-skip", (1, 2, 5))],
+    ),
     "a member sought ahead only after the record had been skipped": (
         [*GO_ON, P(3, 2, **MEMBER), SEEK(4)],
         [("group-skip", (1, 2, 4))],

@@ -9,7 +9,7 @@ import polars as pl
 
 from linearizability.checkers.base import Checker, Needs, Scope, count, describe
 from linearizability.evidence.removals import still_there
-from linearizability.history import F
+from linearizability.history import F, Type
 from linearizability.ingest import IS_DATA, IS_OK, KEY
 from linearizability.reads.inferred_log import VISIBLE_COMMITTED, inferred_log
 
@@ -27,6 +27,15 @@ IS_SEEK = (
     & pl.col("offset").is_not_null()
 )
 """The condition on a row in which a member set its position itself, by a seek."""
+IS_RESET = (
+    (pl.col("f") == F.COMMIT_OFFSETS.value)
+    & (pl.col("type") != Type.FAIL.value)
+    & pl.col("txn").is_null()
+    & pl.col("group").is_not_null()
+    & pl.col("member_id").is_null()
+    & pl.col("offset").is_not_null()
+)
+"""The condition on a row in which someone outside of the group, an operator, set its position."""
 
 
 class GroupDelivery(Checker):
@@ -37,7 +46,8 @@ class GroupDelivery(Checker):
     a final read outside of the group proves nothing about it. A record is visible if it is plain,
     committed, or was received by some read_committed reader. A poll of unknown result explains
     records that are missing between those before and after it (`lost_polls`), and no others.
-    Records that a member skips by a seek need not be delivered. Source: docs, design#theconsumer
+    Records that a member skips by a seek, or an operator by a commit for the group, need not be
+    delivered. Source: docs, design#theconsumer
     (position, committed offsets). Counted: records in successful polls of members.
     """
 
@@ -83,9 +93,9 @@ class GroupDelivery(Checker):
 
 
 def not_sought_over(records: pl.LazyFrame, events: pl.LazyFrame) -> pl.LazyFrame:
-    """Return the records without those that a member skipped by a seek: the ones between the
-    group's last record before the seek and the new position."""
-    seeks = events.filter(IS_SEEK).select(*GROUP, sought="offset", seek_op="op_id")
+    """Return the records without those that a member skipped by a seek, or an operator by a commit:
+    the ones between the group's last record before that and the new position."""
+    seeks = events.filter(IS_SEEK | IS_RESET).select(*GROUP, sought="offset", seek_op="op_id")
     given = (
         events.filter(COUNTED)
         .join(seeks.select(GROUP).unique(), on=GROUP, how="semi")

@@ -6,8 +6,8 @@ from linearizability.twins.facts import Found, Row, is_data, is_proof, may_be_go
 from linearizability.twins.readings import (
     groups_of,
     is_over,
+    moves_of,
     polls_lost,
-    seeks_of,
     standing,
     visible,
 )
@@ -63,7 +63,7 @@ def group_delivery(rows: list[Row]) -> Found:
                 max([r["offset"] for r in reads if r["op_id"] <= seek["op_id"]], default=-1)
                 < offset
                 < seek["offset"]
-                for seek in seeks_of(rows, place, group)
+                for seek in moves_of(rows, place, group)
             ):
                 continue
             first = min(proofs, key=lambda r: r["op_id"])

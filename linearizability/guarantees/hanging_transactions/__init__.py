@@ -1,4 +1,4 @@
-"""A transaction that has ended does not hold back the last stable offset.
+"""An open transaction holds back the last stable offset, and an ended one does not.
 
 Once a transaction has its marker, the last stable offset must advance. If it does not,
 read_committed readers wait for ever. In the final phase, when every fault is healed, a minute is
@@ -7,6 +7,9 @@ as the largest `transaction.timeout.ms` of its run (15 minutes if the run names 
 coordinator's next check for timed-out transactions. A commit that is requested more than five
 seconds after that must be refused. A fault that kept brokers from acting excuses it, until as much
 time again and a minute have passed since the heal.
+
+While a transaction is open, nothing above its first record is stable: no leader names such a last
+stable offset, and no read_committed reader receives a record from there.
 """
 
 from linearizability.guarantees.about import About, Family
@@ -18,7 +21,11 @@ ABOUT = About(
     picture="the last stable offset stays below a transaction whose marker is written",
     claims=("TXN-2", "TXN-5"),
     kinds={
-        "committed-too-late": (Family.TRANSACTION, "a transaction was committed after its time-out")
+        "committed-too-late": (
+            Family.TRANSACTION,
+            "a transaction was committed after its time-out",
+        ),
+        "stable-while-open": (Family.TRANSACTION, "stable above an open transaction"),
     },
     clocks_ms={"open-for-too-long": 1},
 )

@@ -1,6 +1,17 @@
 """Histories written by hand for `hanging_transactions`."""
 
-from linearizability.hand_written.rows import COMMIT, MARKER, RAW, SAYS, TXN, Invalid, Row, S, Valid
+from linearizability.hand_written.rows import (
+    COMMIT,
+    MARKER,
+    RAW,
+    SAYS,
+    TXN,
+    Invalid,
+    P,
+    Row,
+    S,
+    Valid,
+)
 
 QUARTER = 15 * 60 * 1_000_000_000
 
@@ -31,6 +42,25 @@ def AT(second: int) -> Row:
 
 
 VALID: Valid = {
+    "a leader names a last stable offset above a transaction whose commit was just requested": (
+        [S(1, 0, **TXN, **AT(1)), COMMIT | AT(3), SAYS(2, last_stable_offset=2, **AT(3))]
+    ),
+    "everything below an open transaction is stable": [
+        S(1, 1, **TXN, **AT(1)),
+        SAYS(2, last_stable_offset=1, **AT(2)),
+        P(5, 0, **AT(2)),
+        COMMIT | AT(3),
+    ],
+    "a leader names a last stable offset above a transaction whose commit is refused later": [
+        S(1, 0, **TXN, **AT(1)),
+        SAYS(2, last_stable_offset=2, **AT(2)),
+        COMMIT | AT(3) | {"type": "fail"},
+    ],
+    "a read_uncommitted reader receives a record above an open transaction": [
+        S(1, 0, **TXN, **AT(1)),
+        P(2, 1, **AT(2), isolation="read_uncommitted"),
+        COMMIT | AT(3),
+    ],
     "the last stable offset passed the ended transaction": [*ENDED, SAYS(2, last_stable_offset=2)],
     "the transaction is still open": [S(1, 0, **TXN), RAW(1, 0), SAYS(1, last_stable_offset=0)],
     "the leader answered before the marker was read": (
@@ -55,7 +85,13 @@ VALID: Valid = {
         [INIT, BEGIN, BEGIN | {"process": 5}, S(1, 0, **TXN), STUCK(0), STUCK(200)]
     ),
     "the commit arrives just within the time-out and Kafka's delays": (
-        [INIT, BEGIN, S(1, 0, **TXN, **AT(1)), COMMIT | AT(18), SAYS(1, last_stable_offset=1)]
+        [
+            INIT,
+            BEGIN,
+            S(1, 0, **TXN, **AT(1)),
+            COMMIT | AT(18),
+            SAYS(1, last_stable_offset=1, **AT(18)),
+        ]
     ),
     "a commit long after the time-out is refused": [
         INIT,
@@ -71,6 +107,19 @@ VALID: Valid = {
 }
 
 INVALID: Invalid = {
+    "a leader names a last stable offset above an open transaction": (
+        [
+            S(1, 0, **TXN, **AT(1)),
+            S(2, 1, **AT(1)),
+            SAYS(2, last_stable_offset=2, **AT(2)),
+            COMMIT | AT(3),
+        ],
+        [("stable-while-open", (0, 2))],
+    ),
+    "a read_committed reader receives a record above an open transaction": (
+        [S(1, 0, **TXN, **AT(1)), S(2, 1, **AT(1)), P(2, 1, **AT(2)), COMMIT | AT(3)],
+        [("stable-while-open", (0, 2))],
+    ),
     "the last stable offset stays below a transaction whose marker is written": (
         [*ENDED, SAYS(2, last_stable_offset=0, op_id=1001)],
         [("ended-but-open", (1000, 1001))],
@@ -84,7 +133,13 @@ INVALID: Invalid = {
         [("open-for-too-long", (2, 4))],
     ),
     "a commit is acknowledged long after the time-out": (
-        [INIT, BEGIN, S(1, 0, **TXN, **AT(1)), COMMIT | AT(60), SAYS(1, last_stable_offset=1)],
+        [
+            INIT,
+            BEGIN,
+            S(1, 0, **TXN, **AT(1)),
+            COMMIT | AT(60),
+            SAYS(1, last_stable_offset=1, **AT(60)),
+        ],
         [("committed-too-late", (2, 3))],
     ),
     "a transaction is open for longer than any time-out allows": (

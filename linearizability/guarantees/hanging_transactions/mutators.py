@@ -1,5 +1,6 @@
 """Ways to break `hanging_transactions`, each with the clause of its promise that it breaks."""
 
+from collections.abc import Callable
 from random import Random
 
 from linearizability.history import F
@@ -7,6 +8,8 @@ from linearizability.self_test.clause import Clauses, by
 from linearizability.self_test.lookup import (
     NOT_OURS,
     PAST_ITS_TIME_NS,
+    another_read,
+    data_rows,
     is_acked,
     only_committed,
     raw_records,
@@ -87,6 +90,62 @@ def hang_beyond_the_time_out(rows: list[Row], rng: Random) -> list[Row] | None:
     return _stuck_at(rows, rng, in_transactions, 60 + 10 + 61)
 
 
+def name_stable_while_open(rows: list[Row], rng: Random) -> list[Row] | None:
+    """Plant an anomaly: before a commit is requested, the leader names a last stable offset above a
+    record of the transaction."""
+    return _shown_while_open(rows, rng, lambda victim: _answer(victim, victim["offset"] + 1))
+
+
+def read_above_an_open_one(rows: list[Row], rng: Random) -> list[Row] | None:
+    """Plant an anomaly: before a commit is requested, a read_committed reader receives a record
+    above one of the transaction."""
+
+    def read(victim: Row) -> Row | None:
+        above = [
+            row
+            for row in data_rows(rows)
+            if row["partition"] == victim["partition"] and row["offset"] > victim["offset"]
+        ]
+        return another_read(rng.choice(above), isolation="read_committed") if above else None
+
+    return _shown_while_open(rows, rng, read)
+
+
+def _shown_while_open(
+    rows: list[Row], rng: Random, shown: Callable[[Row], Row | None]
+) -> list[Row] | None:
+    """Plant the row that `shown` makes of a victim, a record of a transaction, just before the
+    transaction's commit is requested."""
+    committed = only_committed(rows)
+    victims = [row for row in rows if is_acked(row) and row["txn"] in committed]
+    if not victims:
+        return None
+    victim = rng.choice(victims)
+    asked_ns = committed[victim["txn"]]
+    row = shown(victim)
+    now = {"op_id": NOT_OURS, "t_invoke_ns": asked_ns - 2, "t_complete_ns": asked_ns - 1}
+    return None if row is None else [*rows, row | now]
+
+
+def _answer(victim: Row, stable: int) -> Row:
+    """Return the answer of the leader of the victim's partition with this last stable offset."""
+    return {
+        "f": F.POLL.value,
+        "type": "ok",
+        "op_id": NOT_OURS,
+        "process": NOT_OURS,
+        "session": 0,
+        "record_index": 0,
+        "topic": victim["topic"],
+        "topic_id": "id",
+        "partition": victim["partition"],
+        "leader_epoch": 0,
+        "final": False,
+        "high_watermark": victim["offset"] + 1,
+        "last_stable_offset": stable,
+    }
+
+
 def _stuck_at(rows: list[Row], rng: Random, victims: list[Row], seconds: int) -> list[Row] | None:
     """Plant two answers in the final phase, this many seconds apart, whose last stable offset is a
     victim's offset."""
@@ -96,25 +155,8 @@ def _stuck_at(rows: list[Row], rng: Random, victims: list[Row], seconds: int) ->
     over_ns = max(max(row["t_invoke_ns"], row["t_complete_ns"] or 0) for row in rows) + 1
     answers = []
     for number, now_ns in enumerate((over_ns, over_ns + seconds * 1_000_000_000)):
-        answers.append(
-            {
-                "f": F.POLL.value,
-                "type": "ok",
-                "op_id": NOT_OURS - 1 + number,
-                "process": NOT_OURS,
-                "session": 0,
-                "record_index": 0,
-                "topic": victim["topic"],
-                "topic_id": "id",
-                "partition": victim["partition"],
-                "leader_epoch": 0,
-                "final": True,
-                "high_watermark": victim["offset"] + 1,
-                "last_stable_offset": victim["offset"],
-                "t_invoke_ns": now_ns,
-                "t_complete_ns": now_ns,
-            }
-        )
+        now = {"op_id": NOT_OURS - 1 + number, "t_invoke_ns": now_ns, "t_complete_ns": now_ns}
+        answers.append(_answer(victim, victim["offset"]) | now | {"final": True})
     return [*rows, *answers]
 
 
@@ -127,6 +169,9 @@ CLAUSES: Clauses = {
     ),
     "in the final phase it stays longer than any producer's transaction.timeout.ms": by(
         "open-for-too-long", hang_beyond_the_time_out
+    ),
+    "an offset is stable above a record of an open transaction": by(
+        "stable-while-open", name_stable_while_open, read_above_an_open_one
     ),
     "a commit is accepted although the transaction had timed out": by(
         "committed-too-late", commit_too_late

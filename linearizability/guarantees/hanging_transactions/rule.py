@@ -1,4 +1,4 @@
-"""A transaction that has ended, or should have, does not hold the last stable offset back."""
+"""The last stable offset waits for an open transaction, and not for one that has ended."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import polars as pl
 
 from linearizability.checkers.base import IS_LEADER_ANSWER, Checker, Needs, Scope, count, describe
 from linearizability.evidence.time_outs import SWEEP_NS
-from linearizability.ingest import KEY, TOLD_COMMIT
+from linearizability.ingest import IS_DATA, KEY, READS_COMMITTED, TOLD_COMMIT
 from linearizability.reads.inferred_log import ACKNOWLEDGED
 from linearizability.reads.raw_reads import OF_PRODUCER, raw_records
 
@@ -16,6 +16,7 @@ MARKERS_NS = 60 * 1_000_000_000
 """The nanoseconds that markers take at most when every coordinator and leader can be reached."""
 PATIENCE_NS = 5 * 1_000_000_000
 """The nanoseconds allowed beyond what the settings allow, since machines are slow."""
+AHEAD = "stable-while-open"
 LONGEST_NS = 15 * 60 * 1_000_000_000 + SWEEP_NS + MARKERS_NS
 """The longest time in nanoseconds that a transaction may last: transaction.max.timeout.ms is 15
 minutes unless it is configured."""
@@ -30,9 +31,11 @@ class HangingTransactions(Checker):
     record there was acknowledged longer ago than any transaction lasts. Or a commit was accepted
     that was first requested too late after a record of the transaction had been acknowledged: later
     than the largest time-out, the sweep and 5 s together (faults in between excuse that,
-    `overdue.py`).
+    `overdue.py`). Or the other way round (`stable-while-open`): before a commit that was accepted
+    was first requested, a leader named a last stable offset above a record of the transaction, or a
+    read_committed reader received a record above it.
 
-    Such a transaction keeps read_committed readers from all records after it, for ever. In the
+    A hanging transaction keeps read_committed readers from all records after it, for ever. In the
     final phase every fault is healed; a coordinator that was down before writes its markers then.
     The sweep is the interval at which a coordinator looks for timed-out transactions. Source:
     KIP-98 (last stable offset); KIP-664 and KIP-890, "Motivation". Counted: answers that name a
@@ -40,7 +43,9 @@ class HangingTransactions(Checker):
     """
 
     name: ClassVar[str] = "hanging_transactions"
-    title: ClassVar[str] = "a transaction that has ended does not hold back the last stable offset"
+    title: ClassVar[str] = (
+        "an open transaction holds back the last stable offset, and an ended one does not"
+    )
     scope: ClassVar[Scope] = Scope.PARTITION
     needs: ClassVar[frozenset[Needs]] = frozenset({Needs.TRANSACTIONS})
     whole: ClassVar[str] = "the marker behind each record"
@@ -83,6 +88,13 @@ class HangingTransactions(Checker):
             .then(pl.lit("whose end was acknowledged more than a minute before"))
             .otherwise(pl.lit("that is older than any producer's transaction.timeout.ms allows")),
         )
+        ahead = pl.format(
+            "offsets up to {} were stable although transaction {}, which was committed later, was "
+            "still open at offset {}",
+            pl.col("reach") - 1,
+            "txn",
+            "offset",
+        )
         operations = ["proof", "op_id"]
         return pl.concat(
             [
@@ -95,6 +107,9 @@ class HangingTransactions(Checker):
                     ["send_op", "end_op"],
                     pl.format("transaction {} was committed although it had timed out", "txn"),
                     "broker",
+                ),
+                describe(
+                    stable_while_open(events), KEY, AHEAD, ["op_id", "send_op"], ahead, "broker"
                 ),
             ]
         )
@@ -135,6 +150,54 @@ def in_time_or_late(events: pl.LazyFrame) -> pl.LazyFrame:
             send_op=pl.col("op_id").first(),
             end_op=pl.col("end_op").first(),
         )
+    )
+
+
+def stable_while_open(events: pl.LazyFrame) -> pl.LazyFrame:
+    """Return the first answer or read that shows a record of an open transaction, or one above it,
+    to be stable: reach, the offset below which everything was stable. A commit is accepted only if
+    the transaction was open until then."""
+    is_open = (
+        ACKNOWLEDGED & (pl.col("told") == TOLD_COMMIT) & pl.col("commit_asked_ns").is_not_null()
+    )
+    still_open = (
+        events.filter(is_open)
+        .select(*KEY, "txn", "offset", send_op="op_id", until_ns="commit_asked_ns")
+        .sort("until_ns", "offset", "send_op", descending=[True, True, False])
+    )
+    is_lowest = pl.col("offset") == pl.col("offset").cum_min().over(KEY)
+    lowest = still_open.select(
+        *KEY,
+        "until_ns",
+        *(
+            pl.when(is_lowest).then(name).forward_fill().over(KEY)
+            for name in ("offset", "txn", "send_op")
+        ),
+    ).sort("until_ns", "offset")  # of the records of one transaction the lowest comes first
+    told = events.filter(IS_LEADER_ANSWER).select(
+        *KEY, "op_id", "t_complete_ns", reach="last_stable_offset"
+    )
+    given = (
+        events.filter(IS_DATA & READS_COMMITTED)
+        .group_by(*KEY, "op_id")
+        .agg(pl.col("t_complete_ns").max(), reach=pl.col("offset").max() + 1)
+    )
+    reached = pl.concat([rows.drop_nulls() for rows in (told, given)])
+    return (
+        reached.sort("t_complete_ns", "op_id")
+        .join_asof(
+            lowest,
+            left_on="t_complete_ns",
+            right_on="until_ns",
+            by=KEY,
+            strategy="forward",
+            allow_exact_matches=False,
+            coalesce=False,
+            check_sortedness=False,
+        )
+        .filter(pl.col("offset") < pl.col("reach"))
+        .sort("t_complete_ns", "op_id", "reach")
+        .unique([*KEY, "send_op"], keep="first", maintain_order=True)
     )
 
 

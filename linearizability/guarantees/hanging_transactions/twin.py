@@ -3,7 +3,7 @@
 import json
 from typing import Any
 
-from linearizability.twins.facts import Found, Row, is_acked, is_leader_answer
+from linearizability.twins.facts import Found, Row, is_acked, is_data, is_leader_answer
 from linearizability.twins.logs import of_producers, raw_reads
 
 
@@ -43,7 +43,44 @@ def hanging_transactions(rows: list[Row]) -> Found:
         if old and row["final"]:
             numbers = tuple(sorted({min(old), row["op_id"]}))
             found.add(("open-for-too-long", numbers, row["place"]))
-    return found | _committed_late(rows)
+    return found | _committed_late(rows) | _stable_while_open(rows)
+
+
+def _stable_while_open(rows: list[Row]) -> Found:
+    """Return an anomaly for each record of an open transaction that is the lowest one below an
+    offset that was shown to be stable."""
+    reached: dict[tuple[Any, int], tuple[int, int]] = {}
+    for row in rows:
+        if row["t_complete_ns"] is None:
+            continue
+        if is_leader_answer(row) and row["last_stable_offset"] is not None:
+            reach = row["last_stable_offset"]
+        elif is_data(row) and row["isolation"] == "read_committed":
+            reach = row["offset"] + 1
+        else:
+            continue
+        before = reached.get((row["place"], row["op_id"]), (0, 0))
+        reached[row["place"], row["op_id"]] = max(before[0], reach), row["t_complete_ns"]
+    first: dict[tuple[Any, int], int] = {}
+    for (place, op_id), (reach, done_ns) in sorted(
+        reached.items(), key=lambda item: (item[1][1], item[0][1])
+    ):
+        still_open = [
+            r
+            for r in rows
+            if is_acked(r)
+            and r["place"] == place
+            and r["txn"] is not None
+            and r["told"] == "commit"
+            and r["commit_asked_ns"] > done_ns
+        ]
+        lowest = min(still_open, key=lambda r: r["offset"], default=None)
+        if lowest is not None and lowest["offset"] < reach:
+            first.setdefault((place, lowest["op_id"]), op_id)
+    return {
+        ("stable-while-open", tuple(sorted({send_op, op_id})), place)
+        for (place, send_op), op_id in first.items()
+    }
 
 
 def _committed_late(rows: list[Row]) -> Found:

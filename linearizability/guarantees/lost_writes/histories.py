@@ -17,6 +17,12 @@ from linearizability.hand_written.rows import (
 )
 
 VALID: Valid = {
+    "the log of a leader that may have been deposed ends below an acknowledged record": (
+        [S(1, 0), S(2, 1), P(1, 0), WHOLE(1)]
+    ),
+    "the log of a leader that may have been deposed ends below a record that was read": (
+        [S(1, 0), P(1, 0), P(2, 1), *LOG(1, final=False, process=8)]
+    ),
     "every acknowledged record is read": [S(1, 0), S(2, 1), P(1, 0), P(2, 1)],
     "no reader went on to the last record": [S(1, 0), S(2, 1), P(1, 0)],
     "a record of unknown outcome is never read": [S(1, 0), S(2), S(3, 2), P(1, 0), P(3, 2)],
@@ -93,7 +99,7 @@ INVALID: Invalid = {
         [("vanished-record", (2, 1000))],
     ),
     "an acknowledged record is missing at the end of the log": (
-        [S(1, 0), S(2, 1), P(1, 0), WHOLE(1)],
+        [S(1, 0), S(2, 1), P(1, 0), WHOLE(1, final=True)],
         [("lost-write", (1, 3))],
     ),
     "a group passes over an acknowledged record": (

@@ -35,11 +35,10 @@ VANISHED = "vanished-record"
 class LostWrites(Checker):
     """A record acknowledged under acks=all (plain, or of a committed transaction), at or above the
     log start, which no reader received although readers went past it, or read the log to its end
-    (`lost-write`). Or a record that a reader received, acknowledged or not, whose offset is empty
-    in, or beyond the end of, a complete raw read of the leader that began later
-    (`vanished-record`): a consumer receives only records below the high watermark, which must be
-    kept. In the final phase, when no deposed leader answers, the same holds for acknowledged
-    records, even if no reader received them.
+    (`lost-write`). Or a record that was acknowledged, or that a reader received, whose offset is
+    empty in, or beyond the end of, a later complete raw read of the leader (`vanished-record`): a
+    consumer receives only records below the high watermark, which must be kept. Only reads of the
+    final phase prove where a log ends: before, a deposed leader may answer.
 
     Source: docs, design#replication ("a message that was committed will not be lost"). Jepsen:
     lost-write, and its unseen where a whole read proves it.
@@ -47,8 +46,9 @@ class LostWrites(Checker):
     Readers went, per partition (`coverage`): from the beginning to the highest offset read in a
     session that belongs to no group; from the first to the highest where a group positioned it;
     from log start to high watermark of a complete read. Records of aborted transactions do not
-    count, and acknowledgements never do: an unpolled tail proves nothing. A complete raw read that
-    began after the acknowledgement also proves that nothing more lies at its end. Counted:
+    count, and acknowledgements never do: an unpolled tail proves nothing. A complete read of the
+    final phase that began after the acknowledgement also proves that nothing more lies at its
+    end. Counted:
     acknowledged records that some reader went past.
     """
 
@@ -120,15 +120,9 @@ def acknowledged(events: pl.LazyFrame) -> pl.LazyFrame:
 def vanished(events: pl.LazyFrame) -> pl.LazyFrame:
     """Return each record that a later complete raw read of the leader lacks, with no other record
     at its offset: the first operation that proves the record, and the first read that lacks it.
-    is_read: a reader received the record before that read; otherwise it was acknowledged, and the
-    read belongs to the final phase."""
-    whole = events.filter(WHOLE_RAW_READ).select(
-        *KEY,
-        start=LOG_START,
-        end="high_watermark",
-        read_ns="t_invoke_ns",
-        proof="op_id",
-        final=IS_FINAL,
+    is_read: a reader received the record before that read; otherwise it was acknowledged."""
+    whole = events.filter(WHOLE_RAW_READ & IS_FINAL).select(
+        *KEY, start=LOG_START, end="high_watermark", read_ns="t_invoke_ns", proof="op_id"
     )
     data = events.filter(PROVEN_POLL & IS_DATA & pl.col("value").is_not_null())
     # What nobody received at all is a lost write.
@@ -148,7 +142,6 @@ def vanished(events: pl.LazyFrame) -> pl.LazyFrame:
     missing = (
         seen.join(whole.join(showing, on=[*KEY, "proof"], how="left").filter(is_told), on=KEY)
         .filter((pl.col("seen_ns") < pl.col("read_ns")) & (pl.col("start") <= pl.col("offset")))
-        .filter(pl.col("is_read") | pl.col("final"))
         .join(shown, on=[*KEY, "offset", "proof"], how="anti")
     )
     return (
@@ -196,11 +189,10 @@ def reached(read: pl.LazyFrame, reader: list[str]) -> pl.LazyFrame:
 
 
 def ends_of_log(events: pl.LazyFrame) -> pl.LazyFrame:
-    """Return partition, end, read_ns, proof: the end of the log in each complete raw read, and when
-    that began. (A read_committed read proves no end: a hanging transaction hides the records after
-    it.)
-    """
+    """Return partition, end, read_ns, proof: the end of the log in each complete read of the final
+    phase, and when that began. (A read_committed read proves no end: a hanging transaction hides
+    the records after it.)"""
     committed_only = READS_COMMITTED
     return events.filter(
-        WHOLE_READ & ~committed_only & pl.col("high_watermark").is_not_null()
+        WHOLE_READ & IS_FINAL & ~committed_only & pl.col("high_watermark").is_not_null()
     ).select(*KEY, end="high_watermark", read_ns="t_invoke_ns", proof="op_id")

@@ -41,6 +41,7 @@ def _vanished(rows: list[Row]) -> Found:
         for r in rows
         if r["f"] == "read_all"
         and r["type"] == "ok"
+        and r["final"]
         and r["client"] == "raw"
         and r["replica"] is None
         and r["isolation"] not in (None, "read_committed")
@@ -59,7 +60,7 @@ def _vanished(rows: list[Row]) -> Found:
     read = {(r["place"], r["value"]) for r in rows if is_data(r)}
     acked = [r for r in rows if is_acked(r) and (r["place"], r["value"]) in read]
     acked = [r for r in acked if r["value"] is not None]
-    for known, since in ((acked, [w for w in wholes if w["final"]]), (data, wholes)):
+    for known in (acked, data):
         for place, offset, value in {(r["place"], r["offset"], r["value"]) for r in known}:
             same = [
                 r
@@ -67,7 +68,7 @@ def _vanished(rows: list[Row]) -> Found:
                 if (r["place"], r["offset"], r["value"]) == (place, offset, value)
                 and r["t_complete_ns"] is not None
             ]
-            lacking = [w["op_id"] for w in since if _lacks(rows, w, place, offset, same)]
+            lacking = [w["op_id"] for w in wholes if _lacks(rows, w, place, offset, same)]
             if lacking and not may_be_gone(rows, place, offset):
                 numbers = tuple(sorted({min(r["op_id"] for r in same), min(lacking)}))
                 found[place, offset, value] = numbers
@@ -124,6 +125,7 @@ def _ends(here: list[Row], send: Row) -> list[tuple[int, int]]:
         for r in here
         if r["f"] == "read_all"
         and r["type"] == "ok"
+        and r["final"]
         and r["isolation"] != "read_committed"
         and r["high_watermark"] is not None
         and send["offset"] >= r["high_watermark"]
