@@ -26,6 +26,8 @@ from reference_impl.core.transactions.taking_part import Writer, ensure_takes_pa
 from reference_impl.wire import ErrorCode, Struct, definition
 
 RESPONSE = definition("TxnOffsetCommitResponse")
+LOADING_SINCE = 2
+"""The first version whose clients know COORDINATOR_LOAD_IN_PROGRESS."""
 
 
 def handle_txn_offset_commit(broker: Broker, request: Request) -> Iterator[Effect]:
@@ -60,10 +62,18 @@ def handle_txn_offset_commit(broker: Broker, request: Request) -> Iterator[Effec
         try:
             yield from commit(broker, request, wanted)
         except Refused as refused:
+            code = known_to(request.api_version, refused.code)
             for _, _, row in wanted:
-                row.error_code = refused.code
+                row.error_code = code
     # RESPOND
     yield Respond(request, answer)
+
+
+def known_to(version: int, code: ErrorCode) -> ErrorCode:
+    """Return the error for a producer of this version. Old ones may crash over
+    COORDINATOR_LOAD_IN_PROGRESS (KAFKA-7296), and get an error that they retry after, too."""
+    is_unknown = code is ErrorCode.COORDINATOR_LOAD_IN_PROGRESS and version < LOADING_SINCE
+    return ErrorCode.COORDINATOR_NOT_AVAILABLE if is_unknown else code
 
 
 def denial(broker: Broker, request: Request) -> ErrorCode | None:

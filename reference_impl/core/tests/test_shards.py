@@ -159,6 +159,26 @@ def test_while_a_shard_loads_its_clients_are_asked_to_come_again() -> None:
     assert heartbeat(one) == ErrorCode.NONE
 
 
+@pytest.mark.usefixtures("small_slices")
+@pytest.mark.parametrize(
+    ("version", "expected"), [(1, ErrorCode.COORDINATOR_NOT_AVAILABLE), (2, LOADING)]
+)
+def test_old_producers_are_told_of_a_loading_group_in_a_way_that_they_know(
+    version: int, expected: ErrorCode
+) -> None:
+    world, _, _ = loading_half()
+    of = request_definition(ApiKey.TXN_OFFSET_COMMIT)
+    row = of.struct("TxnOffsetCommitRequestPartition", committed_offset=8)
+    answer = world.call(
+        ApiKey.TXN_OFFSET_COMMIT,
+        version,
+        transactional_id="x",
+        group_id="g",
+        topics=[of.struct("TxnOffsetCommitRequestTopic", name="t", partitions=[row])],
+    )
+    assert answer.topics[0].partitions[0].error_code == expected
+
+
 class ServesWhileLoading(Rules):
     """A coordinator that answers from what it has read so far."""
 
