@@ -2,22 +2,24 @@
 
 Each program is killed in the middle and started again, and what it wrote must be what a run without
 a failure writes. Apache Kafka is asked the same, so that a test which accuses a correct broker is
-seen at once.
+seen at once. On three reference nodes, brokers are killed meanwhile, too.
 """
 
 from __future__ import annotations
 
 import time
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack
 from pathlib import Path
+from typing import TypeVar
 
 import pytest
 from confluent_kafka import (
     Consumer,
     ConsumerGroupTopicPartitions,
     IsolationLevel,
+    KafkaException,
     Message,
     Producer,
 )
@@ -35,8 +37,10 @@ from reference_impl.tests.clients.ecosystem.programs import (
     wait_for,
     written,
 )
+from reference_impl.tests.clients.failing_over import NODES, Kills, failing_cluster
 
 pytestmark = [pytest.mark.nightly, pytest.mark.needs("jdk", "kafka-jars", "ecosystem")]
+T = TypeVar("T")
 LATEST = OffsetSpec.latest()  # type: ignore[no-untyped-call]
 PATIENCE_S = 300.0
 NUMBERS = 600
@@ -52,25 +56,64 @@ REPLICATION = {
 }
 
 
-@pytest.fixture(params=["reference", "apache:4.3.1"])
-def brokers(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[tuple[str, str]]:
-    """Start two clusters of one broker each, of the same implementation; provide their
-    addresses."""
-    target = parse_target(request.param)
-    settings = SETTINGS | (REPLICATION if request.param.startswith("apache") else {})
+class Brokers:
+    """Starts clusters of one implementation, and ends them with the test."""
+
+    def __init__(self, target: str, nodes: int, directory: Path, stack: ExitStack) -> None:
+        self._target, self._nodes = target, nodes
+        self._directory, self._stack = directory, stack
+        self._kills: list[Kills] = []
+
+    def start(self, name: str) -> str:
+        """Start a cluster, and return its addresses."""
+        if self._nodes > 1:
+            failing = failing_cluster(self._directory / name, SETTINGS, len(self._kills) + 1)
+            bootstrap, kills = self._stack.enter_context(failing)
+            self._kills.append(kills)
+            return bootstrap
+        settings = SETTINGS | (REPLICATION if self._target.startswith("apache") else {})
+        cluster = parse_target(self._target).start(self._directory / name, 1, settings)
+        self._stack.callback(cluster.stop)
+        return cluster.bootstrap
+
+    def fail(self) -> None:
+        """Begin to kill nodes, one after another, where there are several."""
+        for kills in self._kills:
+            kills.start()
+
+    @property
+    def are_calm(self) -> bool:
+        """Whether no more node will be killed."""
+        return all(kills.are_over for kills in self._kills)
+
+
+@pytest.fixture(
+    params=[("reference", 1), ("reference", NODES), ("apache:4.3.1", 1)],
+    ids=["reference", "reference-3", "apache:4.3.1"],
+)
+def brokers(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Brokers]:
+    """Provide clusters of one implementation."""
+    target, nodes = request.param
     with ExitStack() as stack:
-        addresses = []
-        for name in ("a", "b"):
-            cluster = target.start(tmp_path / name, 1, settings)
-            stack.callback(cluster.stop)
-            addresses.append(cluster.bootstrap)
-        yield addresses[0], addresses[1]
+        yield Brokers(target, nodes, tmp_path, stack)
 
 
 def create(bootstrap: str, *topics: NewTopic) -> None:
     admin = AdminClient({"bootstrap.servers": bootstrap})
     for made in admin.create_topics(list(topics)).values():
         made.result(PATIENCE_S)
+
+
+def patiently(ask: Callable[[], T]) -> T:
+    """Return the first answer, although the broker that is asked may just be killed."""
+    deadline = time.monotonic() + PATIENCE_S
+    while True:
+        try:
+            return ask()
+        except KafkaException:
+            if time.monotonic() > deadline:
+                raise
+            time.sleep(0.2)
 
 
 def send(bootstrap: str, topic: str, numbers: Sequence[int], partitions: int) -> None:
@@ -96,8 +139,12 @@ def stable_ends(bootstrap: str, topic: str, partitions: int) -> dict[int, int]:
     """Return the last stable offset of each partition (ListOffsets, read_committed)."""
     admin = AdminClient({"bootstrap.servers": bootstrap})
     asked = {Place(topic, partition): LATEST for partition in range(partitions)}
-    answers = admin.list_offsets(asked, isolation_level=IsolationLevel.READ_COMMITTED)
-    return {place.partition: found.result(PATIENCE_S).offset for place, found in answers.items()}
+
+    def ends() -> dict[int, int]:
+        answers = admin.list_offsets(asked, isolation_level=IsolationLevel.READ_COMMITTED)
+        return {place.partition: each.result(PATIENCE_S).offset for place, each in answers.items()}
+
+    return patiently(ends)
 
 
 def committed(bootstrap: str, topic: str, partitions: int) -> list[Message]:
@@ -145,23 +192,24 @@ def sums_of(bootstrap: str) -> dict[str, int]:
 
 
 def test_streams_counts_each_input_once_though_it_is_killed(
-    brokers: tuple[str, str], tmp_path: Path
+    brokers: Brokers, tmp_path: Path
 ) -> None:
-    bootstrap, _ = brokers
-    create(bootstrap, NewTopic("numbers", 3, 1), NewTopic("sums", 3, 1))
+    bootstrap = brokers.start("a")
+    create(bootstrap, NewTopic("numbers", 3), NewTopic("sums", 3))
     classes = compiled("Sums.java", tmp_path)
     state = str(tmp_path / "state")
     log = tmp_path / "streams.log"
     send(bootstrap, "numbers", range(NUMBERS // 2), 3)
     with running(log, classes, "Sums", bootstrap, state) as program:
         wait_for("first sums", lambda: sums_of(bootstrap), program, PATIENCE_S)
+    brokers.fail()
     send(bootstrap, "numbers", range(NUMBERS // 2, NUMBERS), 3)
     wanted: Counter[str] = Counter()
     for number in range(NUMBERS):
         wanted[str(number % 10)] += number
 
     def reached() -> bool:
-        return sum(sums_of(bootstrap).values()) >= wanted.total()
+        return brokers.are_calm and sum(sums_of(bootstrap).values()) >= wanted.total()
 
     with running(log, classes, "Sums", bootstrap, state) as program:
         wait_for("all sums", reached, program, PATIENCE_S)
@@ -180,7 +228,7 @@ def worker_settings(bootstrap: str, port: int) -> dict[str, object]:
         "key.converter": strings,
         "value.converter": strings,
         **{f"{kind}.storage.topic": f"connect-{kind}" for kind in ("offset", "config", "status")},
-        **{f"{kind}.storage.replication.factor": 1 for kind in ("offset", "config", "status")},
+        **{f"{kind}.storage.replication.factor": -1 for kind in ("offset", "config", "status")},
         "offset.storage.partitions": 3,
         "status.storage.partitions": 1,
         "scheduled.rebalance.max.delay.ms": 0,
@@ -190,10 +238,10 @@ def worker_settings(bootstrap: str, port: int) -> dict[str, object]:
 
 
 def test_connect_writes_each_number_once_though_its_worker_is_killed(
-    brokers: tuple[str, str], tmp_path: Path
+    brokers: Brokers, tmp_path: Path
 ) -> None:
-    bootstrap, _ = brokers
-    create(bootstrap, NewTopic("numbered", 1, 1))
+    bootstrap = brokers.start("a")
+    create(bootstrap, NewTopic("numbered", 1))
     classes = compiled("NumbersSource.java", tmp_path / "classes")
     (port,) = free_ports(1)
     settings = written(tmp_path / "worker.properties", worker_settings(bootstrap, port))
@@ -216,8 +264,13 @@ def test_connect_writes_each_number_once_though_its_worker_is_killed(
         wait_for("the worker", lambda: put(url, connector), program, PATIENCE_S)
         wait_for("first numbers", numbers, program, PATIENCE_S)
     assert 0 < len(numbers()) < SOURCED, "the worker was to be killed in the middle"
+    brokers.fail()
+
+    def everything_written() -> bool:
+        return brokers.are_calm and len(numbers()) >= SOURCED
+
     with running(log, classes, main, str(settings)) as program:
-        wait_for("all numbers", lambda: len(numbers()) >= SOURCED, program, PATIENCE_S)
+        wait_for("all numbers", everything_written, program, PATIENCE_S)
     assert numbers() == list(range(SOURCED))
 
 
@@ -246,7 +299,7 @@ def mirror_settings(source: str, target: str) -> dict[str, object]:
         "a->b.sync.group.offsets.interval.seconds": 1,
         "a->b.refresh.groups.interval.seconds": 1,
         "a->b.offset.lag.max": 0,
-        **{f"{factor}.factor": 1 for factor in factors},
+        **{f"{factor}.factor": -1 for factor in factors},
     }
 
 
@@ -277,16 +330,16 @@ def fields(message: Message) -> tuple[object, ...]:
 
 
 def test_mirror_maker_copies_records_and_positions_though_it_is_killed(
-    brokers: tuple[str, str], tmp_path: Path
+    brokers: Brokers, tmp_path: Path
 ) -> None:
-    source, target = brokers
-    create(source, NewTopic("mirrored", 2, 1))
+    source, target = brokers.start("a"), brokers.start("b")
+    create(source, NewTopic("mirrored", 2))
     settings = written(tmp_path / "mm2.properties", mirror_settings(source, target))
     main, log = "org.apache.kafka.connect.mirror.MirrorMaker", tmp_path / "mm2.log"
 
     def mirrored() -> list[Message]:
         admin = AdminClient({"bootstrap.servers": target})
-        if "a.mirrored" not in admin.list_topics(timeout=PATIENCE_S).topics:
+        if "a.mirrored" not in patiently(lambda: admin.list_topics(timeout=10.0)).topics:
             return []
         return committed(target, "a.mirrored", 2)
 
@@ -298,18 +351,19 @@ def test_mirror_maker_copies_records_and_positions_though_it_is_killed(
         program = start()
         wait_for("first copies", mirrored, program, PATIENCE_S)
         program.kill()
+        brokers.fail()
         send(source, "mirrored", range(MIRRORED // 2, MIRRORED), 2)
-        commit(source, Place("mirrored", 0, MIRRORED // 2))
+        patiently(lambda: commit(source, Place("mirrored", 0, MIRRORED // 2)))
         program = start()
         wanted = {fields(message) for message in committed(source, "mirrored", 2)}
 
         def everything_copied() -> bool:
-            return {fields(message) for message in mirrored()} == wanted
+            return brokers.are_calm and {fields(message) for message in mirrored()} == wanted
 
         wait_for("all copies", everything_copied, program, PATIENCE_S)
 
         def position() -> int:
-            return positions(target, "a.mirrored").get(0, 0)
+            return patiently(lambda: positions(target, "a.mirrored")).get(0, 0)
 
         # Translated positions may lag behind (KIP-545), but must not pass what was read.
         wait_for("the group's position", position, program, PATIENCE_S)

@@ -31,7 +31,7 @@ public class Sums {
         settings.put(StreamsConfig.STATE_DIR_CONFIG, args[1]);
         settings.put(StreamsConfig.PROCESSING_GUARANTEE_CONFIG, StreamsConfig.EXACTLY_ONCE_V2);
         settings.put(StreamsConfig.COMMIT_INTERVAL_MS_CONFIG, 100);
-        settings.put(StreamsConfig.REPLICATION_FACTOR_CONFIG, 1);
+        settings.put(StreamsConfig.REPLICATION_FACTOR_CONFIG, -1);
         settings.put(StreamsConfig.consumerPrefix("auto.offset.reset"), "earliest");
         settings.put(StreamsConfig.consumerPrefix("session.timeout.ms"), 20000);
         settings.put(StreamsConfig.producerPrefix("transaction.timeout.ms"), 20000);
