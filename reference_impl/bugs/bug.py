@@ -117,7 +117,6 @@ WITHOUT_BUG = {
     "forgets_decisions": _CONTROLLERS,
     "check_still_decides": _CONTROLLERS,
     "forwarded_principal": _CONTROLLERS,
-    "may_be_elected": _ELECTIONS,
     "needs_election": _ELECTIONS,
     "completes_reassignment": _ELECTIONS,
     "check_revert": _ELECTIONS,
@@ -184,7 +183,6 @@ WITHOUT_BUG = {
     "is_up_to_date": _OF_QUORUMS,
     "grants_pre_vote": _OF_QUORUMS,
     "follows_newer_epoch": _OF_QUORUMS,
-    "committed_end": _OF_QUORUMS,
     "has_lost_quorum": _OF_QUORUMS,
     "agrees": _OF_QUORUMS,
     "truncation_offset": _OF_QUORUMS,
@@ -196,7 +194,6 @@ WITHOUT_BUG = {
     "low_watermark": _OF_REPLICAS,
     "acts_as_leader": _OF_REPLICAS,
     "is_caught_up": _OF_ISR,
-    "maximal_isr": _OF_ISR,
     "decided": (
         "one step of one process decides on a transaction and writes its markers, so a run cannot"
         " kill it between the two; core/tests/test_transactions_killed.py stops the disk there"

@@ -7,11 +7,16 @@ find one is named like a checker: clients may see nothing of it for long.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from reference_impl.bugs import BUGS
 from reference_impl.bugs.bug import Bug, Kind
 from reference_impl.bugs.cluster.acknowledge_before_copied import AcknowledgeBeforeCopied
+from reference_impl.bugs.cluster.commit_by_one import CommitByOne
 from reference_impl.bugs.cluster.count_itself_alone import CountItselfAlone
+from reference_impl.bugs.cluster.count_what_it_proposes import CountWhatItProposes
 from reference_impl.bugs.cluster.cut_at_high_watermark import CutAtHighWatermark
+from reference_impl.bugs.cluster.elect_anybody import ElectAnybody
 from reference_impl.bugs.cluster.join_early import JoinEarly
 from reference_impl.bugs.cluster.keep_leader_epochs import KeepLeaderEpochs
 from reference_impl.bugs.cluster.lead_by_minority import LeadByMinority
@@ -21,11 +26,22 @@ from reference_impl.core.rules import Rules
 __all__ = ["BROKER_BUGS", "CLUSTER_BUGS"]
 
 NODES = 3
+QUICK_FENCING = {"broker.session.timeout.ms": "1000", "broker.heartbeat.interval.ms": "300"}
+"""Settings with which a controller that is cut off fences brokers, and so writes records that only
+it has, before it notices that it has lost its majority."""
+QUICK_SHRINKING = {"replica.lag.time.max.ms": "1000"}
+"""Settings with which a leader that is cut off proposes a smaller ISR before it is replaced."""
 
 
-def _bug(rules: type[Rules], caught_by: tuple[str, ...], nemesis: str, workload: str) -> Bug:
+def _bug(
+    rules: type[Rules],
+    caught_by: tuple[str, ...],
+    nemesis: str,
+    workload: str,
+    config: Mapping[str, str] | None = None,
+) -> Bug:
     """Return the row of a bug that three nodes show."""
-    return Bug(rules, Kind.CLUSTER, caught_by, workload, nemesis, nodes=NODES)
+    return Bug(rules, Kind.CLUSTER, caught_by, workload, nemesis, config or {}, nodes=NODES)
 
 
 CLUSTER_BUGS: dict[str, Bug] = {
@@ -49,6 +65,26 @@ CLUSTER_BUGS: dict[str, Bug] = {
         CutAtHighWatermark, ("lost_writes", "invariant committed-stays"), "kill-all", "appends"
     ),
     "list-stale-ends": _bug(ListStaleEnds, ("register (porcupine)",), "kill-all", "register"),
+    "commit-by-one": _bug(
+        CommitByOne,
+        ("invariant leader-is-complete", "invariant committed-stays"),
+        "isolate-controller",
+        "appends",
+        QUICK_FENCING,
+    ),
+    "count-what-it-proposes": _bug(
+        CountWhatItProposes,
+        ("invariant isr-is-complete", "lost_writes"),
+        "partition-leader",
+        "appends",
+        QUICK_SHRINKING,
+    ),
+    "elect-anybody": _bug(
+        ElectAnybody,
+        ("invariant leader-is-complete", "lost_writes"),
+        "last-replica-standing",
+        "appends",
+    ),
 }
 BROKER_BUGS: dict[str, Bug] = {**BUGS, **CLUSTER_BUGS}
 """All bugs that the simulator can plant in brokers."""
