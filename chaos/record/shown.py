@@ -111,6 +111,10 @@ def problem(sight: Sight) -> str:
     return f"no {sight.value}: the run shows nothing of it; let it last longer (--seconds)"
 
 
+PROBLEMS = frozenset(map(problem, Sight))
+"""The reasons for which a longer run helps."""
+
+
 def line(shown: Mapping[str, int]) -> str:
     """Return one line that lists what a run has shown, such as "12 look-ups by time, 3 seeks to
     offsets"."""

@@ -21,6 +21,7 @@ import polars as pl
 
 from chaos.record.memory import HISTORY
 from chaos.record.run_directory import Scenario
+from chaos.record.shown import PROBLEMS
 from chaos.run.fitting import Parts
 from chaos.run.runner import run
 from chaos.sim.accusations import accusations
@@ -204,8 +205,17 @@ def _judged(scenario: Scenario, directory: Path) -> Outcome:
         acknowledged=int(judged.run["counts"]["records_acknowledged"]),
         decided=_decided(rows),
         lacks=validity is Validity.UNKNOWN
-        and not any(one.validity is Validity.UNKNOWN for one in opinions.values()),
+        and shows_too_little(
+            [n for n, one in opinions.items() if one.validity is Validity.UNKNOWN],
+            judged.run.get("problems", ()),
+        ),
     )
+
+
+def shows_too_little(undecided: Sequence[str], problems: Sequence[str]) -> bool:
+    """Return whether a run is UNKNOWN only because it did not show what its workload must show.
+    undecided: the opinions that are UNKNOWN, of which `run` stands for the run's problems."""
+    return set(undecided) <= {"run"} and set(problems) <= PROBLEMS
 
 
 def _with_invariants(outcome: Outcome, target: Sim) -> Outcome:

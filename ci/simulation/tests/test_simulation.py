@@ -11,6 +11,7 @@ from typer.testing import CliRunner
 
 from chaos.clients.factories import REFERENCE
 from chaos.record.run_directory import Scenario
+from chaos.record.shown import Sight, problem
 from chaos.sim.agenda import Agenda
 from chaos.sim.invariants import INVARIANTS
 from chaos.sim.invariants.known_log import KnownLog
@@ -152,6 +153,21 @@ def test_several_processes_find_what_one_finds(
 def test_bad_input_gets_one_sentence(words: list[str], sentence: str) -> None:
     done = CliRunner().invoke(app, ["sim", *words])
     assert done.exit_code == 2 and sentence in done.output.replace("\n", " ")
+
+
+@pytest.mark.parametrize(
+    ("undecided", "problems", "expected"),
+    [
+        (["run"], [problem(Sight.REBALANCES)], True),
+        (["run"], [problem(Sight.REBALANCES), "the final read by raw did not finish"], False),
+        (["run", "lost_writes"], [problem(Sight.REBALANCES)], False),
+        ([], [], True),
+    ],
+)
+def test_a_run_that_shows_too_little_is_repeated_for_longer(
+    undecided: list[str], problems: list[str], expected: bool
+) -> None:
+    assert schedule.shows_too_little(undecided, problems) is expected
 
 
 def test_a_cluster_that_does_not_get_well_is_a_finding() -> None:
