@@ -124,7 +124,8 @@ def test_a_reader_of_a_lost_leadership_is_told_where_it_ended(
     wire: Wire, version: int, examined: Examined
 ) -> None:
     """A reader that took more from a former leadership than the log has of it gets the end of that
-    epoch; one that names an epoch which never was gets OFFSET_OUT_OF_RANGE (1)."""
+    epoch, and so does one at that very end, if its own epoch has no records in the log; one that
+    names an epoch which never was gets OFFSET_OUT_OF_RANGE (1)."""
     epochs = TwoEpochs.made(wire, examined)
     answer = wire.fetch(epochs.topic, 4, version, last_fetched_epoch=epochs.old)
     expect(
@@ -133,5 +134,12 @@ def test_a_reader_of_a_lost_leadership_is_told_where_it_ended(
         "(error, epoch, end)",
     )
     expect(bytes(answer.records or b""), b"", "records")
+    if epochs.new - epochs.old > 1:
+        empty = wire.fetch(epochs.topic, 3, version, last_fetched_epoch=epochs.new - 1)
+        expect(
+            (empty.error_code, empty.diverging_epoch.epoch, empty.diverging_epoch.end_offset),
+            (0, epochs.old, 3),
+            "(error, epoch, end) of a reader at the end of an epoch without records",
+        )
     unknown = wire.fetch(epochs.topic, 4, version, last_fetched_epoch=epochs.new + 5)
     expect(unknown.error_code, ErrorCode.OFFSET_OUT_OF_RANGE, "error of an epoch nobody knows")

@@ -6,6 +6,7 @@ import uuid
 
 from conformance.case import case, expect, expect_that
 from conformance.cases.list_offsets.test_delete_records import delete_records
+from conformance.clients.transactions import READ_COMMITTED, Producer
 from conformance.target.settings import require_fetch_session
 from conformance.target.variants import STRICT
 from conformance.wire import Connection, Topic, Wire, batch, part, request
@@ -24,9 +25,11 @@ def fetch(
     *topics: Struct,
     forgotten: list[Struct] | None = None,
     max_bytes: int = 1 << 20,
+    isolation_level: int = 0,
 ) -> Struct:
     body = request(
         "Fetch",
+        isolation_level=isolation_level,
         max_wait_ms=0,
         min_bytes=1,
         max_bytes=max_bytes,
@@ -340,3 +343,26 @@ def test_a_reader_whose_next_record_was_deleted_is_told(wire: Wire, version: int
     answer = fetch(connection, version, session, 2, wanted(topic, (0, 2)))
     expect(errors_in(answer), {0: 0}, "errors from the log start on")
     expect_that(partitions_in(answer)[0] > 0, "bytes", "some", partitions_in(answer))
+
+
+@case("FETCH-42", "Fetch", versions=SESSIONS, spec="KIP-227; KIP-98", priority="P1")
+def test_a_session_reads_by_the_isolation_level_of_each_request(wire: Wire, version: int) -> None:
+    """The isolation level belongs to the request, not to the session: a request of a session that
+    has read everything in read_committed gets the records of an open transaction if it asks for
+    uncommitted ones, although nothing was appended in between."""
+    topic, producer = wire.create_topic(), Producer.ready(wire)
+    producer.add_and_send(topic, b"open")
+    leader = wire.connect_to_leader(topic)
+    first = fetch(leader, version, 0, 0, wanted(topic, (0, 0)), isolation_level=READ_COMMITTED)
+    require_fetch_session(wire, first.session_id)
+    id = first.session_id
+    again = fetch(leader, version, id, 1, isolation_level=READ_COMMITTED)
+    expect(records_in(again), [], "records in read_committed")
+    plain = fetch(leader, version, id, 2)
+    expect([bool(data) for data in records_in(plain)], [True], "records in read_uncommitted")
+
+
+def records_in(answer: Struct) -> list[bytes]:
+    """Return the records of each partition that has some."""
+    rows = [row for topic in answer.responses for row in topic.partitions]
+    return [bytes(row.records) for row in rows if row.records]

@@ -129,7 +129,8 @@ def test_every_group_is_listed(wire: Wire, version: int) -> None:
 
 @case("OFFS-21", "ListGroups", versions=(4, 5), spec="KIP-518; KIP-848")
 def test_groups_are_filtered_by_state_and_type(wire: Wire, version: int) -> None:
-    """With a states filter (v4+) or types filter (v5+) only groups of these are listed."""
+    """With a states filter (v4+) or types filter (v5+) only groups of these are listed; upper and
+    lower case count alike."""
     member = Member.stable(wire)
 
     def is_listed(**filters: list[str]) -> bool:
@@ -138,9 +139,11 @@ def test_groups_are_filtered_by_state_and_type(wire: Wire, version: int) -> None
     expect(is_listed(states_filter=["Stable"]), True, "listed among Stable")
     expect(is_listed(states_filter=["Empty", "Stable"]), True, "listed among both")
     expect(is_listed(states_filter=["Empty"]), False, "listed among Empty")
+    expect(is_listed(states_filter=["sTABLE"]), True, "listed among sTABLE")
     if version >= 5:
         expect(is_listed(types_filter=["classic"]), True, "listed among classic")
         expect(is_listed(types_filter=["consumer"]), False, "listed among consumer")
+        expect(is_listed(types_filter=["CLASSIC"]), True, "listed among CLASSIC")
 
 
 @case("OFFS-23", "DeleteGroups", spec="KIP-229")

@@ -114,6 +114,9 @@ def test_an_unknown_state_is_named(wire: Wire, version: int) -> None:
         "(error, unknown states)",
     )
     expect(list(answer.transaction_states), [], "transactions")
+    # No transaction is ever in this state, and yet it is one (class TransactionState).
+    told = ask_to_list(Producer.ready(wire), version, state_filters=["PrepareEpochFence"])
+    expect(list(told.unknown_state_filters), [], "unknown states with PrepareEpochFence")
 
 
 @case("TXN-52", "ListTransactions", versions=(1, 2), spec="KIP-994", priority="P1")
