@@ -24,15 +24,13 @@ def fetch(
     epoch: int,
     *topics: Struct,
     forgotten: list[Struct] | None = None,
-    max_bytes: int = 1 << 20,
-    isolation_level: int = 0,
+    **changed: int,
 ) -> Struct:
+    """Send Fetch in a session. changed: other values for max_bytes or isolation_level."""
+    limits = {"max_wait_ms": 0, "min_bytes": 1, "max_bytes": 1 << 20, "isolation_level": 0}
     body = request(
         "Fetch",
-        isolation_level=isolation_level,
-        max_wait_ms=0,
-        min_bytes=1,
-        max_bytes=max_bytes,
+        **(limits | changed),
         session_id=session_id,
         session_epoch=epoch,
         topics=list(topics),

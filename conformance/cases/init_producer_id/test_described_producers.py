@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from conformance.case import case, expect, expect_that
 from conformance.cases.init_producer_id.test_idempotence import init_producer_id
 from conformance.cases.log.segments import now_ms
@@ -15,7 +17,8 @@ from reference_impl.wire import ErrorCode
 def test_active_producers_are_described(wire: Wire, version: int) -> None:
     """DescribeProducers answers id, epoch, last sequence and last timestamp of each producer of a
     partition, and no transaction start without an open transaction; it does not list an unknown
-    producer."""
+    producer. A partition that does not exist gets UNKNOWN_TOPIC_OR_PARTITION (3), a topic with an
+    impossible name INVALID_TOPIC_EXCEPTION (17)."""
     topic = wire.create_topic()
     at_ms = now_ms() - 5000
     ids = [init_producer_id(wire).producer_id for _ in range(2)]
@@ -45,6 +48,8 @@ def test_active_producers_are_described(wire: Wire, version: int) -> None:
     )
     missing = describe_producers(wire, topic, 7, version)
     expect(missing.error_code, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, "error of partition 7")
+    impossible = describe_producers(wire, replace(topic, name="a b"), 0, version)
+    expect(impossible.error_code, ErrorCode.INVALID_TOPIC_EXCEPTION, "error of an impossible name")
 
 
 @case("IDEM-17", "DescribeProducers", spec="KIP-664", priority="P1")
