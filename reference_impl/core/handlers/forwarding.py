@@ -13,12 +13,13 @@ from collections.abc import Generator, Iterator
 from typing import Any, cast
 
 from reference_impl.core.broker import Broker
-from reference_impl.core.effects import CloseConnection, Effect, Respond
+from reference_impl.core.effects import CloseConnection, Effect, Failed, Respond
 from reference_impl.core.events import Request
 from reference_impl.core.refused import Refused
 from reference_impl.core.requests.asking_controller import ask_controller
 from reference_impl.core.requests.envelopes import answer_in, put_in_envelope
 from reference_impl.core.requests.giving_way import for_each
+from reference_impl.core.storage import StorageError
 from reference_impl.core.waiting.waits import Applied, Unanswered
 from reference_impl.wire import ApiKey, ErrorCode, Malformed, Struct
 
@@ -113,7 +114,14 @@ def decision(broker: Broker, request: Request) -> Generator[Effect, Any, Effect]
     api = controller.apis[request.api_key]
     if epoch is None and not api.tells_of_no_decision:
         raise Refused(ErrorCode.NOT_CONTROLLER)
-    effect = yield from until_end(api.handle(controller, request))
+    try:
+        effect = yield from until_end(api.handle(controller, request))
+    except (Refused, StorageError):
+        raise
+    except Exception as error:
+        # The client learns of it in the API's own form (RequestHandlerHelper.handleError).
+        yield Failed(None, error)
+        return refusal(broker, request, ErrorCode.UNKNOWN_SERVER_ERROR)
     if isinstance(effect, Respond) and not api.tells_of_no_decision:
         yield Applied(controller.image.end_offset, decided_in=epoch)
     return effect

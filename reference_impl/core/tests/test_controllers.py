@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from dataclasses import replace
 from typing import NoReturn
 from uuid import UUID
 
 import pytest
 
 from reference_impl.core.controller.image.metadata_image import MetadataImage
-from reference_impl.core.effects import Failed, Respond
+from reference_impl.core.effects import Effect, Failed, Respond
 from reference_impl.core.events import ConnectionOpened, Request, RequestArrived
 from reference_impl.core.handlers import envelope
 from reference_impl.core.rules import Rules
@@ -225,6 +227,32 @@ def test_a_forwarded_request_that_fails_inside_the_controller_is_answered(
     assert (failed.connection, type(failed.error)) == (None, Malformed)
     (answer,) = (effect for effect in effects if isinstance(effect, Respond))
     assert answer.body.error_code == ErrorCode.UNKNOWN_SERVER_ERROR
+
+
+def test_a_request_that_fails_inside_the_controller_of_the_clients_node_is_answered(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """The client gets UNKNOWN_SERVER_ERROR in the API's own form, and keeps its connection."""
+
+    def fails(*_: object) -> Iterator[Effect]:
+        raise RuntimeError("a defect")
+        yield
+
+    cluster, leader = cluster_of_three()
+    controller = cluster.nodes[leader].broker.controller
+    failing = replace(controller.apis[ApiKey.CREATE_TOPICS], handle=fails)
+    apis = {**controller.apis, ApiKey.CREATE_TOPICS: failing}
+    monkeypatch.setattr(controller, "apis", apis)
+    body = CREATE.new(topics=[CREATE.struct("CreatableTopic", name="t")])
+    for listener in ("PLAINTEXT", "CONTROLLER"):
+        cluster.step(leader, ConnectionOpened(*cluster.moment(), CLIENT, listener, 0))
+        request = Request(CLIENT, ApiKey.CREATE_TOPICS, 7, 1, "c", "/", body)
+        effects = cluster.nodes[leader].step(RequestArrived(*cluster.moment(), request))
+        (failed,) = (effect for effect in effects if isinstance(effect, Failed))
+        assert (failed.connection, str(failed.error)) == (None, "a defect")
+        (answer,) = (effect for effect in effects if isinstance(effect, Respond))
+        (row,) = answer.body.topics
+        assert (row.name, row.error_code) == ("t", ErrorCode.UNKNOWN_SERVER_ERROR)
 
 
 def test_only_nodes_may_send_envelopes_and_only_to_the_active_controller() -> None:
