@@ -21,10 +21,6 @@ FILE = "quorum-state"
 NOBODY = -1
 EPOCH_MAX = 2**31 - 1
 """The last epoch: the protocol and the files hold an epoch in 32 bits."""
-EPOCHS_AHEAD_MAX = 2**30
-"""The number of epochs by which another node may be ahead. Each election takes one epoch, so no
-real node gets further ahead. A node that followed a greater epoch could use up all epochs at once,
-after which nobody can be elected. Apache Kafka has no such limit."""
 
 
 class BadQuorumState(StorageError):

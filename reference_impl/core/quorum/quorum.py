@@ -18,11 +18,11 @@ from reference_impl.core.configs.cluster import AUTO_JOIN
 from reference_impl.core.moment import Moment
 from reference_impl.core.quorum.election_state import (
     EPOCH_MAX,
-    EPOCHS_AHEAD_MAX,
     BadQuorumState,
     ElectionFile,
     ElectionState,
 )
+from reference_impl.core.quorum.epochs_ahead import EpochsAhead
 from reference_impl.core.quorum.leadership import Leadership
 from reference_impl.core.quorum.metadata_log import MetadataLog
 from reference_impl.core.quorum.metadata_transactions import Committed
@@ -151,6 +151,7 @@ class Quorum:
         self._file, self._moved, self._changed = file, hooks.moved, hooks.changed
         self._catch_up, self._has_caught_up = hooks.caught_up, False
         self._listeners: list[Listener] = []
+        self._epochs_ahead = EpochsAhead(moment)
 
     # --- what others ask ----------------------------------------------------------------------
 
@@ -354,6 +355,8 @@ class Quorum:
         is_known = leader_id is not None and self.endpoint_of(leader_id) is not None
         leader = leader_id if is_known and leader_id != self.node_id else None
         is_newer = self.rules.follows_newer_epoch(epoch, self.epoch)
+        if is_newer:
+            self._epochs_ahead.follow(epoch - self.epoch)
         if leader is not None and (is_newer or (epoch == self.epoch and self.leader_id is None)):
             kept = ElectionState(epoch) if is_newer else self.election
             found = replace(kept, leader_id=leader)
@@ -367,7 +370,7 @@ class Quorum:
     def cannot_reach(self, epoch: int) -> bool:
         """Return whether an epoch is so far ahead that no series of elections can have led to
         it."""
-        return epoch - self.epoch > EPOCHS_AHEAD_MAX
+        return not self._epochs_ahead.allows(epoch - self.epoch)
 
     # --- elections ----------------------------------------------------------------------------
 

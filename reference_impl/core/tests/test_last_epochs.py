@@ -9,11 +9,11 @@ from reference_impl.core.log.directories.log_directory import LogDirectory
 from reference_impl.core.quorum import messages
 from reference_impl.core.quorum.election_state import (
     EPOCH_MAX,
-    EPOCHS_AHEAD_MAX,
     BadQuorumState,
     ElectionFile,
     ElectionState,
 )
+from reference_impl.core.quorum.epochs_ahead import EPOCHS_AHEAD_MAX
 from reference_impl.core.quorum.voters.voter_set import Voter, VoterHistory, voters_of
 from reference_impl.core.rules import Rules
 from reference_impl.core.storage import MemoryStorage
@@ -72,6 +72,21 @@ def test_the_greatest_epoch_that_elections_may_have_reached_is_followed() -> Non
     assert cluster.nodes[leader].broker.quorum.epoch == epoch
     cluster.run(10_000)
     assert len(leaders(cluster)) == 1
+
+
+def test_several_votes_lead_no_further_than_one_and_elections_go_on() -> None:
+    """Without a limit for all together, eight Votes would use up the epochs."""
+    cluster, leader = quorum_of(3)
+    begun = cluster.nodes[leader].broker.quorum.epoch
+    for _ in range(8):
+        for node in (1, 2, 3):
+            epoch = cluster.nodes[node].broker.quorum.epoch + EPOCHS_AHEAD_MAX - 1
+            api, body = claims(cluster, node, node % 3 + 1, epoch)[0]
+            answer_of(cluster, node, api, body)
+        cluster.run(10_000)
+        assert len(leaders(cluster)) == 1
+    for node in (1, 2, 3):
+        assert cluster.nodes[node].broker.quorum.epoch - begun < 1.01 * EPOCHS_AHEAD_MAX
 
 
 def test_an_answer_with_an_epoch_that_is_too_far_ahead_is_not_followed() -> None:
