@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from typing import Any
@@ -10,6 +11,10 @@ from conformance.case import Deviation, Unsupported
 from conformance.connection import ANSWER_TIMEOUT_S, Connection, ConnectionClosed, api_key
 from reference_impl.access import access_of
 from reference_impl.wire import Malformed, Struct, request_definition
+
+AT_END_S = 5.0
+"""The seconds after which no further action of `at_end` begins: a target that does not answer must
+not delay the next case by more than one time-out."""
 
 
 class Brokers:
@@ -79,7 +84,12 @@ class Brokers:
         self._at_end.append(action)
 
     def close(self) -> None:
+        """Run the actions of `at_end`, as far as the time for them suffices, and close every
+        connection."""
+        deadline = time.monotonic() + AT_END_S
         for action in self._at_end:
+            if time.monotonic() > deadline:
+                break
             with suppress(OSError, ConnectionClosed, Malformed, Deviation, Unsupported):
                 action()
         self.forget_connections()

@@ -24,6 +24,7 @@ from chaos.clients.confluent.log import kept_log
 from chaos.clients.factories import check_groups, clients_named
 from chaos.clients.wire.admin import Admin
 from chaos.clients.wire.operator import MakeClients
+from chaos.clients.wire.own_topics import REMOVE_TIMEOUT_S
 from chaos.clients.wire.raw import RawFactory
 from chaos.means.connection import WireError
 from chaos.means.real_world import REAL_WORLD
@@ -63,6 +64,9 @@ class Tools:
     clients: MakeClients = ConfluentFactory
     raw_clients: MakeClients = RawFactory
     admin: Callable[[World, str], Administrator] = Admin
+    stop_s: float = JOIN_INTERRUPTED_S
+    """The longest that an interrupted run waits for its processes, and then for the removal of what
+    it made on a cluster of others."""
 
 
 def run(
@@ -135,7 +139,7 @@ class _Run:
             self.guest = Guest(self.world, self.nonce, scenario.seconds)
             self.factory = self.guest.names.clients(self.factory)
             self.raw_factory = self.guest.names.clients(self.raw_factory)
-        self.make_admin = tools.admin
+        self.make_admin, self.stop_s = tools.admin, tools.stop_s
         self.admin: Administrator | None = None
         self.cluster: Cluster | None = None
         self.under_way: Phases | None = None
@@ -292,7 +296,7 @@ class _Run:
         if self.interrupted:
             self.progress.phase("interrupted: stopping what was started")
         if self.under_way is not None:
-            await self.under_way.stop(JOIN_INTERRUPTED_S)
+            await self.under_way.stop(self.stop_s)
         if self.admin is not None:
             await self._attempt("close the admin connection", _called(self.admin.close))
         if (guest := self.guest) is not None:
@@ -306,7 +310,7 @@ class _Run:
     # --- helpers --------------------------------------------------------------------------------
 
     async def _leave(self, guest: Guest) -> None:
-        self.shared.notes += await guest.end()
+        self.shared.notes += await guest.end(self.stop_s if self.interrupted else REMOVE_TIMEOUT_S)
 
     async def _collect(self, cluster: Cluster) -> None:
         """Copy the nodes' logs and settings into the run directory, without secrets."""

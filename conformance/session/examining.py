@@ -110,7 +110,8 @@ def pytest_unconfigure(config: pytest.Config) -> None:
         config.stash[ENDING].stop()
         config.stash[INTERRUPTS].shield()
     if EXAMINED in config.stash:
-        config.stash[EXAMINED].stop()
+        is_hurried = ENDING in config.stash and config.stash[ENDING].reason is not None
+        config.stash[EXAMINED].stop(is_hurried=is_hurried)
     if INTERRUPTS in config.stash:
         config.stash[INTERRUPTS].__exit__()
 

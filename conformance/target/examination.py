@@ -260,13 +260,15 @@ class Examined:
                 first = first or str(cause)
             time.sleep(RETURN_POLL_S)
 
-    def stop(self) -> None:
+    def stop(self, *, is_hurried: bool = False) -> None:
+        """Stop what was started here, and remove what the cases created elsewhere. is_hurried: take
+        a few seconds at most for the removal."""
         self._stop_variant()
         if self.tidying is not None:
             with suppress(TargetError):  # an examination that was cut short left nodes down
                 if self.can_restart and not self.cluster.alive():
                     self.cluster.restart()
-            self.tidying.end()
+            self.tidying.end(is_hurried=is_hurried)
         self.cluster.stop()
         if self.directory:
             shutil.rmtree(self.directory, ignore_errors=True)

@@ -7,12 +7,16 @@ of it.
 
 from __future__ import annotations
 
+import os
 import shutil
+import signal
 import tempfile
+import threading
 from collections.abc import Mapping
+from contextlib import nullcontext
 from pathlib import Path
 from random import Random
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Self
 
 from chaos.values.faults import Fault, Heal, Kill
 from chaos.values.protocols import Cluster, Performed, TargetError
@@ -20,11 +24,15 @@ from conformance.case import Deviation, Unsupported, expect_that
 from conformance.target.examination import Examined
 
 if TYPE_CHECKING:
+    from chaos.run.result import RunResult
     from linearizability import CheckerVerdict, Verdict
 
 ATTACK_S = 12.0
 RATE = 200.0
 SEED = 1
+RUN_TIMEOUT_S, STOP_TIMEOUT_S = 45.0, 3.0
+"""The longest run on a target that was not started here, whose recovery nobody waits for, and the
+longest wait for each step of its end."""
 UNDER_ATTACK, IN_PEACE = "kill-leader", "none"
 _JUDGED: dict[tuple[str, str], Verdict | Deviation | Unsupported] = {}
 """(bootstrap, workload) -> the verdict on its run, or why there is none."""
@@ -95,6 +103,27 @@ class Running:
         return Lent(self._cluster)
 
 
+class Alarm:
+    """A context that interrupts the main thread, as Ctrl-C does, once the time is over."""
+
+    def __init__(self, seconds: float) -> None:
+        self.has_rung = False
+        self._timer = threading.Timer(seconds, self._ring)
+        self._timer.daemon = True
+
+    def _ring(self) -> None:
+        self.has_rung = True
+        os.kill(os.getpid(), signal.SIGTERM)
+
+    def __enter__(self) -> Self:
+        self._timer.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._timer.cancel()
+        self._timer.join()  # its signal, if any, arrives before this returns
+
+
 def expect_valid(examined: Examined, workload: str, *checkers: str) -> None:
     """Run the workload, and kill the leader now and then if the target was started here. Fail
     unless each of these checkers has judged something and found nothing wrong."""
@@ -132,9 +161,10 @@ def _verdict(examined: Examined, workload: str) -> Verdict:
 
 def _run(examined: Examined, workload: str, directory: Path) -> Verdict:
     try:
+        from chaos.clients.factories import clients_named
         from chaos.record.run_directory import Scenario
         from chaos.run.fitting import Parts, nemesis_named, workload_named
-        from chaos.run.runner import run
+        from chaos.run.runner import Tools, run
         from linearizability import check
     except ImportError as error:
         raise Unsupported(
@@ -147,12 +177,22 @@ def _run(examined: Examined, workload: str, directory: Path) -> Verdict:
     scenario = Scenario(
         target.name, workload, nemesis, target.nodes, seconds=ATTACK_S, seed=SEED, rate=RATE
     )
+    tools = Tools(clients_named(scenario.client), stop_s=STOP_TIMEOUT_S)
+    alarm = Alarm(RUN_TIMEOUT_S) if nemesis == IN_PEACE else None
+    made: RunResult | None = None
     try:
-        made = run(scenario, directory, parts=parts, progress=False)
+        with alarm or nullcontext():
+            made = run(scenario, directory, parts=parts, tools=tools, progress=False)
     except TargetError as error:
         raise Unsupported(f"workload {workload} cannot run here: {error}") from error
-    if made.interrupted:
-        raise KeyboardInterrupt  # the run has caught it, to end what it had started
+    except KeyboardInterrupt:
+        if alarm is None or not alarm.has_rung:
+            raise
+    if made is None or made.interrupted:  # the run has caught it, to end what it had started
+        if alarm is None or not alarm.has_rung:
+            raise KeyboardInterrupt
+        why = "; ".join(made.problems) if made is not None else "it did not end"
+        raise Deviation(f"workload {workload}", f"ends within {RUN_TIMEOUT_S:g} s", why)
     # Other problems say that the run is too short to show this or that: the checkers decide.
     why = "; ".join(made.problems)
     expect_that(made.recovered, f"workload {workload}", "all is well after it", why)

@@ -6,10 +6,13 @@ import sys
 
 from chaos.clients.wire.own_topics import OwnTopics, sweep, told
 from chaos.means.connection import WireError
-from chaos.means.real_world import run
+from chaos.means.real_world import REAL_WORLD, run
 from conformance.wire import NONCE
 
 MARK_TIMEOUT_S = 10.0
+END_TIMEOUT_S, HURRIED_S = 30.0, 5.0
+"""The longest time for the removal: after the last case, and after an examination that was cut
+short."""
 LONGEST_S = 4 * 3600.0
 SHOWN_MAX = 3
 
@@ -22,19 +25,21 @@ class Tidying:
         that is not possible; the broker is tested all the same."""
         self._own: OwnTopics | None = OwnTopics(bootstrap, NONCE, LONGEST_S, records_bear_it=False)
         try:
-            for line in told(run(sweep(bootstrap))):
+            for line in told(run(sweep(bootstrap, MARK_TIMEOUT_S))):
                 _say(line)
-            run(self._own.mark(replicas, MARK_TIMEOUT_S))
-        except WireError as error:
+            mark = self._own.mark(replicas, MARK_TIMEOUT_S)
+            run(REAL_WORLD.within(MARK_TIMEOUT_S, mark))
+        except (WireError, TimeoutError) as error:
             self._own = None
             _say(f"what the cases make stays on the cluster, since it cannot be marked: {error}")
 
-    def end(self) -> None:
+    def end(self, *, is_hurried: bool) -> None:
         """Remove everything that carries the marker, within a time limit. Print the names of things
-        that remain."""
+        that remain. is_hurried: whether the user wants the examination to end now."""
         if self._own is None:
             return
-        failures = run(self._own.remove()).failures
+        limit_s = HURRIED_S if is_hurried else END_TIMEOUT_S
+        failures = run(self._own.remove(limit_s)).failures
         if failures:
             more = f" and {len(failures) - SHOWN_MAX} more" if len(failures) > SHOWN_MAX else ""
             why = "; ".join(failures[:SHOWN_MAX])

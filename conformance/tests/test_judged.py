@@ -2,27 +2,37 @@
 
 from __future__ import annotations
 
+import threading
+from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from chaos.run import runner
+from chaos.run.interrupts import Interrupts
 from chaos.run.result import RunResult
 from conformance.case import Deviation
+from conformance.target import judged
 from conformance.target.examination import Examined
 from conformance.target.judged import expect_valid
 from conformance.tests.fake import FakeCluster, FakeKafka
 
 
-def judge(monkeypatch: pytest.MonkeyPatch, bootstrap: str, *, interrupted: bool) -> None:
-    """Judge a run that did not get to its end."""
+def ended(*, interrupted: bool) -> Callable[..., RunResult]:
+    """Return a run that did not get to its end."""
 
     def run(_scenario: object, runs: Path, **_: Any) -> RunResult:
         return RunResult(
             runs, {}, ("it has ended",), (), interrupted, recovered=False, reproduce=""
         )
 
+    return run
+
+
+def judge(monkeypatch: pytest.MonkeyPatch, bootstrap: str, run: Callable[..., RunResult]) -> None:
+    """Judge what this function in the place of the run returns."""
     monkeypatch.setattr(runner, "run", run)
     cluster = FakeCluster(FakeKafka({}))
     cluster.stop()
@@ -34,9 +44,24 @@ def test_an_interrupted_run_is_not_judged(monkeypatch: pytest.MonkeyPatch) -> No
     """Another examination of the same address makes a run of its own."""
     for _ in range(2):
         with pytest.raises(KeyboardInterrupt):
-            judge(monkeypatch, "interrupted:1", interrupted=True)
+            judge(monkeypatch, "interrupted:1", ended(interrupted=True))
+
+
+def test_a_run_that_does_not_end_on_a_foreign_target_fails_in_time(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """The run itself catches the interruption, and ends what it had started."""
+
+    def run(_scenario: object, runs: Path, **_: Any) -> RunResult:
+        with Interrupts(), suppress(KeyboardInterrupt):
+            threading.Event().wait(30)
+        return RunResult(runs, {}, ("it waits",), (), True, recovered=False, reproduce="")
+
+    monkeypatch.setattr(judged, "RUN_TIMEOUT_S", 0.1)
+    with pytest.raises(Deviation, match=r"ends within .* s, actual it waits"):
+        judge(monkeypatch, "endless:1", run)
 
 
 def test_a_cluster_that_does_not_get_well_fails(monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(Deviation, match="all is well after it, actual it has ended"):
-        judge(monkeypatch, "unwell:1", interrupted=False)
+        judge(monkeypatch, "unwell:1", ended(interrupted=False))

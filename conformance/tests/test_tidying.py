@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -17,11 +18,16 @@ from chaos.values.faults import Kill
 from chaos.values.protocols import TopicSpec
 from conformance.cases.quotas.quotas import ALTER, entry
 from conformance.cases.security.secured_wire import errors_by_user, upsertion
+from conformance.target import tidying
 from conformance.target.examination import Examined
+from conformance.tests.breaking import Spoiling, breaking_proxy
 from conformance.wire import Wire, batch
+from reference_impl.robustness.process import BrokerProcess
 from reference_impl.wire import ApiKey
 
 WAIT_S = 30.0
+IN_A_HURRY_S = 10.0
+"""Half a second, on a busy machine."""
 
 
 @pytest.fixture
@@ -118,3 +124,42 @@ def test_a_cluster_that_keeps_no_marker_is_examined_all_the_same(
         "conformance: what the cases make stays on the cluster, since it cannot be marked: the"
         " cluster does not serve DELETE_TOPICS"
     ]
+
+
+@pytest.mark.parametrize(
+    ("api", "spoiling"),
+    [
+        (ApiKey.FETCH, Spoiling.SIZE),
+        *(
+            pytest.param(api, spoiling, marks=pytest.mark.nightly)
+            for api in (ApiKey.METADATA, ApiKey.FETCH, ApiKey.DELETE_TOPICS, ApiKey.LIST_GROUPS)
+            for spoiling in Spoiling
+            if (api, spoiling) != (ApiKey.FETCH, Spoiling.SIZE)
+        ),
+    ],
+)
+def test_a_broker_whose_answers_are_nonsense_delays_the_end_by_seconds_only(
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    api: ApiKey,
+    spoiling: Spoiling,
+) -> None:
+    """Each request would be repeated for 30 s, and each topic asked for by itself."""
+    monkeypatch.setattr(tidying, "HURRIED_S", 0.5)
+    with breaking_proxy() as proxy:
+        advertised = f"advertised.listeners=PLAINTEXT://127.0.0.1:{proxy.port}"
+        with BrokerProcess(tmp_path / "data", "--config", advertised) as broker:
+            proxy.broker = broker.host, broker.port
+            examined = Examined.start(None, f"127.0.0.1:{proxy.port}", None, None)
+            wire = Wire(examined.bootstrap, examined.advertised)
+            for _ in range(3):
+                wire.create_topic()
+            wire.close()
+            proxy.api_key, proxy.spoiling = api, spoiling
+            started = time.monotonic()
+            examined.stop(is_hurried=True)
+            assert time.monotonic() - started < IN_A_HURRY_S
+    (line,) = capsys.readouterr().err.splitlines()
+    assert line.startswith("conformance: could not remove touchstone-")
+    assert line.endswith("; the next examination or run on this cluster does it")

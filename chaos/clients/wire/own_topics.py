@@ -27,7 +27,7 @@ from uuid import UUID
 from chaos.clients import payload
 from chaos.clients.wire.admin import Admin
 from chaos.clients.wire.own_users import remove_users
-from chaos.clients.wire.wire_link import EARLIEST, WireCluster, check, insist, kafka_name
+from chaos.clients.wire.wire_link import EARLIEST, RETRY_S, WireCluster, check, insist, kafka_name
 from chaos.means import guard
 from chaos.means.connection import WireError
 from chaos.means.real_world import REAL_WORLD
@@ -51,6 +51,7 @@ GRACE_S = 1800.0
 """The limit in seconds of a run without its attack: start, recovery, final reads and judging."""
 MAKE_TIMEOUT_S, REMOVE_TIMEOUT_S = 60.0, 30.0
 REQUEST_TIMEOUT_MS = 10_000
+TOPICS_AT_ONCE = 50
 FETCH_BYTES = 1 << 20
 UNKNOWN_TOPICS = frozenset({3, 100})  # UNKNOWN_TOPIC_OR_PARTITION, UNKNOWN_TOPIC_ID
 GROUP_ID_NOT_FOUND = 69
@@ -115,35 +116,47 @@ class OwnTopics:
         finally:
             cluster.close()
 
-    async def remove(self) -> Removed:
-        """Remove everything that the run has created, within a time limit. Return the names that
-        were removed, and the failures."""
-        cluster = WireCluster(REAL_WORLD, self._bootstrap)
+    async def remove(self, timeout_s: float = REMOVE_TIMEOUT_S) -> Removed:
+        """Remove everything that the run has created, and stop when the time is over. Return the
+        names that were removed, and the failures."""
+        cluster, removed = WireCluster(REAL_WORLD, self._bootstrap), Removed()
         try:
-            return await _remove_run(cluster, self._nonce)
-        except (WireError, NotOursError) as error:
-            return Removed(failures=[str(error)])
+            work = _remove_run(cluster, self._nonce, removed, _last_retry(timeout_s))
+            await REAL_WORLD.within(timeout_s, work)
+        except (WireError, NotOursError, TimeoutError) as error:
+            removed.failures.append(f"touchstone-{self._nonce.hex()}-…: {error}")
         finally:
             cluster.close()
+        return removed
 
 
-async def sweep(bootstrap: str) -> Removed:
-    """Remove the topics and groups of ended runs from the cluster, and return them. Raise WireError
-    if the cluster does not answer."""
+async def sweep(bootstrap: str, timeout_s: float = REMOVE_TIMEOUT_S) -> Removed:
+    """Remove the topics and groups of ended runs from the cluster, stop when the time is over, and
+    return them. Raise WireError if the cluster does not answer."""
     cluster, removed = WireCluster(REAL_WORLD, bootstrap), Removed()
     try:
-        for nonce in await _marked(cluster):
-            marker = f"touchstone-{nonce.hex()}-{MARKER}"
-            try:
-                if _is_over(await _marker_of(cluster, marker, nonce)):
-                    found = await _remove_run(cluster, nonce)
-                    removed.names += found.names
-                    removed.failures += found.failures
-            except (WireError, NotOursError) as error:
-                removed.failures.append(f"{marker}: {error}")
+        work = _sweep(cluster, removed, _last_retry(timeout_s))
+        await REAL_WORLD.within(timeout_s, work)
+    except TimeoutError as error:
+        raise WireError(f"{bootstrap}: {error}") from error
     finally:
         cluster.close()
     return removed
+
+
+def _last_retry(timeout_s: float) -> float:
+    """Return until when to repeat what fails, so that its own error ends it, not the time-out."""
+    return time.monotonic() + timeout_s - 2 * RETRY_S
+
+
+async def _sweep(cluster: WireCluster, removed: Removed, deadline: float) -> None:
+    for nonce in await _marked(cluster):
+        marker = f"touchstone-{nonce.hex()}-{MARKER}"
+        try:
+            if _is_over(await _marker_of(cluster, marker, nonce)):
+                await _remove_run(cluster, nonce, removed, deadline)
+        except (WireError, NotOursError, TimeoutError) as error:
+            removed.failures.append(f"{marker}: {error}")
 
 
 async def _check_served(bootstrap: str) -> None:
@@ -202,13 +215,13 @@ def _boot_id() -> str:
 # --- removing -------------------------------------------------------------------------------------
 
 
-async def _remove_run(cluster: WireCluster, nonce: bytes) -> Removed:
-    """Remove a run's topics and groups, and then its marker. Return the names that were removed,
-    and the failures."""
+async def _remove_run(
+    cluster: WireCluster, nonce: bytes, removed: Removed, deadline: float
+) -> None:
+    """Remove a run's topics and groups, and then its marker. Add the names that were removed, and
+    the failures, to `removed`."""
     prefix = f"touchstone-{nonce.hex()}-"
-    deadline = time.monotonic() + REMOVE_TIMEOUT_S
-    removed = Removed()
-    marker = prefix + MARKER
+    marker, failed_before = prefix + MARKER, len(removed.failures)
     ids = await cluster.topic_ids()
     topics = {name: told for name, told in ids.items() if name.startswith(prefix)}
     has_marker = marker in topics
@@ -219,35 +232,56 @@ async def _remove_run(cluster: WireCluster, nonce: bytes) -> Removed:
     )
     if not said:
         removed.failures.append(f"{marker} has no record of this run: its topics are not touched")
-        return removed
+        return
     marker_id = topics.pop(marker, "")
-    for name, topic_id in topics.items():
-        action = partial(_delete, cluster, name, topic_id)
-        if said.get("records_bear_it", True):
-            action = partial(_remove_topic, cluster, name, topic_id, nonce)
-        await _attempt(removed, name, action, deadline)
+    await _remove_topics(
+        cluster, removed, topics, nonce if said.get("records_bear_it", True) else None, deadline
+    )
     for broker in (await cluster.view([])).brokers.values():
         for group in await _groups(cluster, broker):
             if not group.startswith(prefix):
                 continue
-            await _attempt(removed, group, partial(_remove_group, cluster, group, broker), deadline)
+            await _attempt(
+                removed, [group], partial(_remove_group, cluster, group, broker), deadline
+            )
     try:
         await remove_users(cluster, prefix)
     except WireError as error:
         removed.failures.append(f"users {prefix}…: {error}")
-    if not removed.failures:
-        await _attempt(removed, marker, partial(_delete, cluster, marker, marker_id), deadline)
-    return removed
+    if len(removed.failures) == failed_before:
+        delete = partial(_delete, cluster, {marker: marker_id})
+        await _attempt(removed, [marker], delete, deadline)
+
+
+async def _remove_topics(
+    cluster: WireCluster,
+    removed: Removed,
+    topics: Mapping[str, str],
+    borne: bytes | None,
+    deadline: float,
+) -> None:
+    """Delete topics (name -> id). If `borne` is a nonce, each topic's first records must bear it;
+    else many are deleted at once."""
+    if borne is not None:
+        for name, topic_id in topics.items():
+            action = partial(_remove_topic, cluster, name, topic_id, borne)
+            await _attempt(removed, [name], action, deadline)
+        return
+    names = list(topics)
+    for first in range(0, len(names), TOPICS_AT_ONCE):
+        chunk = names[first : first + TOPICS_AT_ONCE]
+        action = partial(_delete, cluster, {name: topics[name] for name in chunk})
+        await _attempt(removed, chunk, action, deadline)
 
 
 async def _attempt(
-    removed: Removed, name: str, action: Callable[[], Awaitable[None]], deadline: float
+    removed: Removed, names: Sequence[str], action: Callable[[], Awaitable[None]], deadline: float
 ) -> None:
     try:
         await insist(REAL_WORLD, action, deadline)
-        removed.names.append(name)
-    except (WireError, NotOursError) as error:
-        removed.failures.append(f"{name}: {error}")
+        removed.names += names
+    except (WireError, NotOursError, TimeoutError) as error:
+        removed.failures += [f"{name}: {error}" for name in names]
 
 
 async def _remove_topic(cluster: WireCluster, name: str, topic_id: str, nonce: bytes) -> None:
@@ -257,21 +291,24 @@ async def _remove_topic(cluster: WireCluster, name: str, topic_id: str, nonce: b
         for record in await _first_records(cluster, name, partition):
             if not payload.bears(nonce, record.value, payload.plain_headers(record.headers)):
                 raise NotOursError(f"partition {partition} holds a record of others; look at it")
-    await _delete(cluster, name, topic_id)
+    await _delete(cluster, {name: topic_id})
 
 
-async def _delete(cluster: WireCluster, name: str, topic_id: str) -> None:
+async def _delete(cluster: WireCluster, topics: Mapping[str, str]) -> None:
+    """Delete topics (name -> id, or "" if they have none). Raise WireError."""
     struct = request_definition(ApiKey.DELETE_TOPICS).struct
-    by = {"name": None, "topic_id": UUID(topic_id)} if topic_id else {"name": name}
+    states = [
+        struct(
+            "DeleteTopicState", name=None if topic_id else name, topic_id=UUID(topic_id or 32 * "0")
+        )
+        for name, topic_id in topics.items()
+    ]
     answer = await cluster.ask_any(
-        ApiKey.DELETE_TOPICS,
-        topics=[struct("DeleteTopicState", **by)],
-        topic_names=[name],
-        timeout_ms=REQUEST_TIMEOUT_MS,
+        ApiKey.DELETE_TOPICS, topics=states, topic_names=list(topics), timeout_ms=REQUEST_TIMEOUT_MS
     )
-    code = answer.responses[0].error_code
-    if code not in (0, *UNKNOWN_TOPICS):
-        raise WireError(f"it is not deleted: {kafka_name(code)}")
+    codes = {row.error_code for row in answer.responses} - {0, *UNKNOWN_TOPICS}
+    if codes or len(answer.responses) != len(topics):
+        raise WireError(f"not deleted: {', '.join(map(kafka_name, sorted(codes))) or 'no answer'}")
 
 
 async def _remove_group(cluster: WireCluster, group: str, broker: tuple[str, int]) -> None:

@@ -47,10 +47,10 @@ class Guest:
             cluster.topic_prefix = self.names.prefix
         return notes
 
-    async def end(self) -> list[str]:
-        """Remove everything that the run has created. Return a sentence for each thing that could
-        not be removed."""
-        failures = (await self._own.remove()).failures if self._own is not None else []
+    async def end(self, timeout_s: float) -> list[str]:
+        """Remove everything that the run has created, within a time limit. Return a sentence for
+        each thing that could not be removed."""
+        failures = (await self._own.remove(timeout_s)).failures if self._own is not None else []
         return [
             f"{each}; it is left on the cluster, and the next run tries again" for each in failures
         ]
