@@ -13,6 +13,8 @@ from typing import Protocol
 
 DEFAULT_BYTES = 512 << 20
 SMALL_BYTES = 16 << 10
+READ_BYTES = 256 << 10
+"""The most bytes that one read of a connection returns."""
 STANDSTILL_S = 2.0
 
 
@@ -38,11 +40,14 @@ class Intake:
         self.held_bytes = 0
         self._held: dict[Sender, int] = {}
         self._waiting: dict[Sender, None] = {}
+        self._resumed: set[Sender] = set()
+        """The senders that may read on, and have not read since: there is room for each."""
 
     def note(self, sender: Sender, pending_bytes: int) -> bool:
         """Record how many bytes of a request have arrived. Return False if no more may be read for
         now."""
         was = self._held.get(sender, 0)
+        self._resumed.discard(sender)
         if pending_bytes <= SMALL_BYTES:
             if was:
                 self.forget(sender)
@@ -59,14 +64,29 @@ class Intake:
         continue."""
         self.held_bytes -= self._held.pop(sender, 0)
         self._waiting.pop(sender, None)
+        self._resumed.discard(sender)
+        self._let_read_on()
+
+    def _let_read_on(self) -> None:
+        """Resume the oldest request, and as many of those that wait as there is room for."""
         oldest = next(iter(self._held), None)
-        for waiting in list(self._waiting):
-            if self.held_bytes <= self.bytes_max or waiting is oldest:
-                del self._waiting[waiting]
-                waiting.read_on()
+        if oldest is not None and oldest in self._waiting:
+            self._resume(oldest)
+        while self._waiting and self._has_room():
+            self._resume(next(iter(self._waiting)))
+
+    def _has_room(self) -> bool:
+        promised = READ_BYTES * (len(self._resumed) + 1)
+        return self.held_bytes + promised <= self.bytes_max
+
+    def _resume(self, sender: Sender) -> None:
+        del self._waiting[sender]
+        self._resumed.add(sender)
+        sender.read_on()
 
     def end_standstills(self, now_s: float) -> None:
         """Close connections that send nothing while others wait for the memory that they hold."""
+        self._let_read_on()
         if not self._waiting:
             return
         for sender in list(self._held):

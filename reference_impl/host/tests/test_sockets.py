@@ -13,7 +13,13 @@ from pathlib import Path
 import pytest
 
 from reference_impl.core.configs.broker import BrokerConfig
-from reference_impl.host.tcp.intake import DEFAULT_BYTES, SMALL_BYTES, STANDSTILL_S, Intake
+from reference_impl.host.tcp.intake import (
+    DEFAULT_BYTES,
+    READ_BYTES,
+    SMALL_BYTES,
+    STANDSTILL_S,
+    Intake,
+)
 from reference_impl.host.tcp.server import BUFFERS, SYSTEMS_CHOICE, size_buffers
 from reference_impl.robustness.process import PATIENCE_S, BrokerProcess, RawClient
 from reference_impl.wire import ApiKey
@@ -137,6 +143,21 @@ def test_beyond_the_bound_only_the_oldest_goes_on_and_others_follow_in_their_ord
     intake.forget(second)
     assert (second.reads, third.reads) == (1, 1)
     assert intake.held_bytes == 6 * MIB
+
+
+def test_only_as_many_read_on_as_there_is_room_for() -> None:
+    """If all did, a thousand senders would exceed the bound by a quarter of a gigabyte."""
+    intake = Intake(10 * MIB, MIB)
+    first, *others = (Sender() for _ in range(101))
+    assert intake.note(first, 10 * MIB)
+    assert not any(intake.note(sender, 2 * SMALL_BYTES) for sender in others)
+    intake.forget(first)
+    resumed = [sender for sender in others if sender.reads]
+    assert intake.held_bytes + len(resumed) * READ_BYTES <= 10 * MIB
+    assert resumed == others[: len(resumed)] != []
+    assert all(intake.note(sender, 3 * SMALL_BYTES) for sender in resumed)
+    intake.end_standstills(0.0)
+    assert sum(sender.reads for sender in others) > len(resumed), "they read less than they might"
 
 
 def test_a_standstill_ends_who_holds_what_others_wait_for_and_nobody_else() -> None:
