@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Generator, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -188,15 +189,29 @@ def wire(request: pytest.FixtureRequest, examined: Examined) -> Iterator[Wire]:
         client.close()
 
 
-@pytest.hookimpl(wrapper=True)
-def pytest_runtest_protocol(item: pytest.Item) -> Generator[None, object, object]:
+@contextmanager
+def _interruptions_named(session: pytest.Session) -> Iterator[None]:
     """Let pytest print the reason of an interruption, instead of its hint at --full-trace."""
     try:
-        return (yield)
+        yield
+    except session.Interrupted:
+        raise
     except KeyboardInterrupt:
-        ending = item.config.stash.get(ENDING, None)
+        ending = session.config.stash.get(ENDING, None)
         reason = ending.reason if ending is not None else None
-        raise item.session.Interrupted(reason or "interrupted") from None
+        raise session.Interrupted(reason or "interrupted") from None
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_collection(session: pytest.Session) -> Generator[None, object, object]:
+    with _interruptions_named(session):
+        return (yield)
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtestloop(session: pytest.Session) -> Generator[None, object, object]:
+    with _interruptions_named(session):
+        return (yield)
 
 
 @pytest.hookimpl(wrapper=True)

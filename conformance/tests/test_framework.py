@@ -244,3 +244,23 @@ def test_a_case_with_settings_is_unsupported_where_the_target_takes_none(suite: 
     result = suite.run(PASSES.replace('one"', 'one", config={"a.key": "1"}'), {})
     result.stdout.fnmatch_lines(["*fake: 0 passed, 0 failed, 1 unsupported*"])
     assert len(suite.target.configs) == 1
+
+
+@pytest.mark.parametrize("place", ["between cases", "in a case", "while the cases are collected"])
+def test_an_interruption_is_told_in_a_word_wherever_it_comes(
+    suite: Suite, tmp_path: Path, place: str
+) -> None:
+    strike = "__import__('os').kill(__import__('os').getpid(), 15)"
+    cases = PASSES
+    if place == "in a case":
+        cases = PASSES.replace("    expect(", f"    {strike}\n    expect(")
+    elif place == "between cases":
+        suite.pytester.makeconftest(f"def pytest_runtest_logstart():\n    {strike}\n")
+    else:
+        cases += strike + "\n"
+    path = tmp_path / "found.json"
+    result = suite.run(cases, {"Heartbeat": errors_of([0])}, "--results-json", str(path))
+    assert result.ret == pytest.ExitCode.INTERRUPTED
+    assert "KeyboardInterrupt" not in result.stdout.str() + result.stderr.str()
+    result.stdout.fnmatch_lines(["*ended early: interrupted*"])
+    assert json.loads(path.read_text())["ended"] == "interrupted"
