@@ -15,6 +15,8 @@ MIXED = "KIP-848, Compatibility and Upgrade; GroupMetadataManager.classicGroupJo
 NOT_FOUND = ErrorCode.GROUP_ID_NOT_FOUND
 REBALANCING = ErrorCode.REBALANCE_IN_PROGRESS
 ASSIGNMENT = definition("ConsumerProtocolAssignment")
+TELLS_PROTOCOLS, CLASSIC, CONSUMER = 1, 0, 1
+"""The version of ConsumerGroupDescribe with the type of each member, and the types (KIP-1099)."""
 
 
 def assignment(topic: Topic, *partitions: int) -> bytes:
@@ -135,7 +137,8 @@ def test_the_new_protocol_may_be_switched_off(wire: Wire, version: int) -> None:
 @case("GRPC-39", "JoinGroup", spec=MIXED, priority="P1")
 def test_a_classic_member_joins_a_consumer_group(wire: Wire, version: int) -> None:
     """A consumer of the classic protocol may join a group of the new one: it is given its part by
-    SyncGroup, hears of changes by Heartbeat, and both share the partitions."""
+    SyncGroup, hears of changes by Heartbeat, and both share the partitions. The group's
+    description (v1+) tells which protocol each member speaks."""
     topic = wire.create_topic(4)
     consumer = ConsumerMember.stable(wire, topic)
     classic = classic_member(wire, topic, consumer.group, JoinGroup=version)
@@ -150,6 +153,10 @@ def test_a_classic_member_joins_a_consumer_group(wire: Wire, version: int) -> No
     owned = share(classic, consumer, 4)
     expect(sorted(owned + [index for _, index in consumer.owned]), [0, 1, 2, 3], "partitions")
     expect(consumer.member_ids(), sorted([classic.member_id, consumer.member_id]), "members")
+    if wire.advertised["ConsumerGroupDescribe"][1] >= TELLS_PROTOCOLS:
+        types = {member.member_id: member.member_type for member in consumer.describe().members}
+        expected = {classic.member_id: CLASSIC, consumer.member_id: CONSUMER}
+        expect(types, expected, "member types in ConsumerGroupDescribe")
 
 
 @case("GRPC-39", "JoinGroup", spec=MIXED, priority="P1")
