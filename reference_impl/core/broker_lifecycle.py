@@ -11,17 +11,12 @@ from typing import Any
 
 from reference_impl.core.broker import Broker
 from reference_impl.core.controller.features import REGISTERED
-from reference_impl.core.controller.leaders.broker_changes import SESSION_TIMEOUT, fence_silent
-from reference_impl.core.controller.leaders.elections import (
-    elect_unclean_leaders,
-    prefer_first_replicas,
-)
+from reference_impl.core.controller.leaders.broker_changes import SESSION_TIMEOUT
 from reference_impl.core.effects import Effect, Report, Stop
 from reference_impl.core.refused import Refused
 from reference_impl.core.replication.isr import watch_followers
 from reference_impl.core.requests.asking_controller import ask_controller
 from reference_impl.core.requests.producer_id_blocks import ask_for_blocks
-from reference_impl.core.storage import StorageError
 from reference_impl.core.waiting.waits import Applied, Later
 from reference_impl.wire import ApiKey, ErrorCode, Struct, definition
 
@@ -31,17 +26,15 @@ REGISTRATION_TIMEOUT = "initial.broker.registration.timeout.ms"
 RETRY_MS = 100
 SHUTDOWN_INTERVAL_MS = 50
 """The time between two heartbeats of a broker that waits for the permission to stop."""
-LEAST_INTERVAL_MS = 10
 
 
 def begin(broker: Broker) -> None:
-    """Start the broker's life cycle, and the tasks that run as long as the process."""
-    ask_for_blocks(broker)
-    broker.outbox.post("lifecycle", live(broker))
-    broker.outbox.post("sessions", watch_sessions(broker))
-    broker.outbox.post("followers", watch_followers(broker))
-    broker.outbox.post("preferred leaders", balance_leaders(broker))
-    broker.outbox.post("unclean leaders", watch_leaderless(broker))
+    """Start the broker's life cycle, and the task that runs as long as the process. A node that is
+    a controller alone is no broker."""
+    if broker.membership.is_broker:
+        ask_for_blocks(broker)
+        broker.outbox.post("lifecycle", live(broker))
+        broker.outbox.post("followers", watch_followers(broker))
 
 
 def live(broker: Broker) -> Iterator[Effect]:
@@ -70,8 +63,8 @@ def live(broker: Broker) -> Iterator[Effect]:
 
 
 def leave(broker: Broker) -> Iterator[Effect]:
-    """Ask the controller to move the leaderships of this broker, and stop the node once it says so
-    (KIP-631, controlled shutdown; BrokerLifecycleManager.beginControlledShutdown)."""
+    """Ask the controller to move the leaderships of this broker until it says that the broker may
+    stop (KIP-631, controlled shutdown; BrokerLifecycleManager.beginControlledShutdown)."""
     broker.is_stopping = True
     while broker.broker_epoch >= 0:
         try:
@@ -82,7 +75,6 @@ def leave(broker: Broker) -> Iterator[Effect]:
         if answer.should_shut_down:
             break
         yield Later(SHUTDOWN_INTERVAL_MS)
-    yield Stop()
 
 
 def register(broker: Broker) -> Generator[Effect, Any, None]:
@@ -153,48 +145,3 @@ def heartbeat(broker: Broker, *, want_shut_down: bool = False) -> Generator[Effe
     if answer.error_code != ErrorCode.NONE:
         raise Refused(ErrorCode(answer.error_code), "the controller refuses the heartbeat")
     return answer
-
-
-def watch_sessions(broker: Broker) -> Iterator[Effect]:
-    """Fence the brokers that fall silent, while the controller of this node is the active one."""
-    while True:
-        timeout_ms = broker.config.number(SESSION_TIMEOUT)
-        if broker.quorum.active_epoch is not None:
-            try:
-                for silent in fence_silent(broker.controller):
-                    yield Report(f"broker {silent} is fenced: nothing was heard of it for too long")
-            except StorageError as error:
-                yield Report(f"silent brokers are not fenced yet: {error}")
-        interval_ms = max(LEAST_INTERVAL_MS, timeout_ms // 8)
-        due_ms = broker.monotonic_ms + interval_ms
-        yield Later(interval_ms)
-        broker.controller.sessions.prolong(broker.monotonic_ms - due_ms)
-
-
-def balance_leaders(broker: Broker) -> Iterator[Effect]:
-    """Let first replicas lead again from time to time, while the controller of this node is the
-    active one (QuorumController.maybeBalancePartitionLeaders)."""
-    while True:
-        yield Later(broker.config.number("leader.imbalance.check.interval.seconds") * 1_000)
-        is_enabled = broker.config.flag("auto.leader.rebalance.enable")
-        if is_enabled and broker.quorum.active_epoch is not None:
-            try:
-                count = prefer_first_replicas(broker.controller)
-            except StorageError as error:
-                yield Report(f"leaders are not balanced yet: {error}")
-                continue
-            if count:
-                yield Report(f"{count} partitions are led by their first replicas again")
-
-
-def watch_leaderless(broker: Broker) -> Iterator[Effect]:
-    """Elect unclean leaders from time to time where topics allow it, while the controller of this
-    node is the active one (QuorumController, electUnclean)."""
-    while True:
-        yield Later(broker.config.number("unclean.leader.election.interval.ms"))
-        if broker.quorum.active_epoch is not None:
-            try:
-                for name in elect_unclean_leaders(broker.controller):
-                    yield Report(f"{name} has a leader that may lack committed records")
-            except StorageError as error:
-                yield Report(f"no unclean leaders are elected yet: {error}")

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator, Mapping
 from reference_impl.core import broker_lifecycle, housekeeping
 from reference_impl.core.broker import Broker
 from reference_impl.core.configs.broker import BrokerConfig
-from reference_impl.core.effects import CloseConnection, Effect
+from reference_impl.core.effects import CloseConnection, Effect, Stop
 from reference_impl.core.events import (
     Answered,
     ConnectionClosed,
@@ -34,7 +34,7 @@ from reference_impl.core.handlers.forwarding import decide
 from reference_impl.core.partitions import purgatory
 from reference_impl.core.quorum import duties
 from reference_impl.core.quorum.snapshots.keeping import keep_snapshots
-from reference_impl.core.requests import controller_registration
+from reference_impl.core.requests import controller_lifecycle
 from reference_impl.core.requests.api import Served
 from reference_impl.core.rules import Rules
 from reference_impl.core.security.listeners import Endpoint
@@ -136,7 +136,7 @@ class Node:
                 effects += broker.start()
                 effects += housekeeping.start(broker)
                 broker_lifecycle.begin(broker)
-                controller_registration.begin(broker)
+                controller_lifecycle.begin(broker)
                 broker.outbox.post("snapshots", keep_snapshots(broker))
             case GoOn(connection=connection):
                 self._waiting.go_on(connection, effects)
@@ -166,7 +166,7 @@ class Node:
                 else:
                     run(connection_of(event), TIMERS[str(key[0])](broker, key), effects)
             case StopAsked():
-                broker.outbox.post("shutdown", broker_lifecycle.leave(broker))
+                broker.outbox.post("shutdown", leave(broker))
             case Stopping():
                 broker.stop()
             case _:
@@ -198,6 +198,14 @@ class Node:
             return decide(broker, request)
         handler = api.handle(broker, request)
         return handler if api.refuse is None else held(broker, handler)
+
+
+def leave(broker: Broker) -> Iterator[Effect]:
+    """Let other nodes lead what this one leads, first the partitions, then the quorum. Then end the
+    node."""
+    yield from broker_lifecycle.leave(broker)
+    yield from controller_lifecycle.leave(broker)
+    yield Stop()
 
 
 def connection_of(event: Event) -> int | None:

@@ -28,8 +28,7 @@ class ConnectionListeners:
 
     def opened(self, connection: int, name: str) -> Listener:
         """Note the listener of a new connection, and return it."""
-        if name in self._advertised:
-            self._of_connection[connection] = name
+        self._of_connection[connection] = name
         return self._by_name[name]
 
     def closed(self, connection: int) -> None:
@@ -38,7 +37,7 @@ class ConnectionListeners:
 
     def is_for_controllers(self, connection: int) -> bool:
         """Return whether a connection uses a listener for controllers, not one for brokers."""
-        return self._of_connection.get(connection) in self._of_controller
+        return self.name_of(connection) in self._of_controller
 
     @property
     def endpoints(self) -> dict[str, Endpoint]:
@@ -70,5 +69,4 @@ class ConnectionListeners:
     def advertised_to(self, connection: int) -> Endpoint:
         """Return the address of this node that a client of this connection must use to find it
         again."""
-        name = self._of_connection.get(connection)
-        return self._first if name is None else self._advertised[name]
+        return self._advertised.get(self.name_of(connection), self._first)

@@ -86,6 +86,8 @@ class Cluster:
     """Nodes, their timers, and the connections between them."""
 
     has_voters_in_log = False
+    has_controllers_apart = False
+    """Whether the voters are controllers alone, so that only the observers are brokers."""
 
     def __init__(
         self,
@@ -137,7 +139,8 @@ class Cluster:
 
     def boot(self, node: int) -> None:
         """Start a process over the node's disk as it is."""
-        copies = of_internal_topics(len(self.disks) if self._voters else 1)
+        brokers = [n for n in self.disks if not self.has_controllers_apart or n not in self._quorum]
+        copies = of_internal_topics(len(brokers) if self._voters else 1)
         given = {"node.id": str(node), "num.partitions": "1", **copies}
         if self._voters:
             given |= {
@@ -154,6 +157,9 @@ class Cluster:
                 )
             elif node not in self._quorum:
                 given |= {"process.roles": "broker", "listeners": "PLAINTEXT://:9092"}
+            elif self.has_controllers_apart:
+                controller = f"CONTROLLER://:{CONTROLLER_PORT}"
+                given |= {"process.roles": "controller", "listeners": controller}
         configs = {key: text.format(node=node) for key, text in self._configs.items()}
         made = Node(
             BrokerConfig.of({**given, **configs}),

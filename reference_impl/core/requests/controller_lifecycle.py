@@ -1,0 +1,149 @@
+"""The life of a controller in its cluster: it registers with the active one, watches the brokers
+while it is the active one itself, and resigns before it stops.
+
+Source: ControllerRegistrationManager.scala; KIP-919. A controller that is not registered votes and
+may become the active one all the same; yet no feature is upgraded without knowing what it supports.
+QuorumController.java has the periodic tasks, KafkaRaftClient.java (shutdown) the end.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from uuid import UUID
+
+from reference_impl.core.broker import Broker
+from reference_impl.core.controller.features import REGISTERED
+from reference_impl.core.controller.leaders.broker_changes import SESSION_TIMEOUT, fence_silent
+from reference_impl.core.controller.leaders.elections import (
+    elect_unclean_leaders,
+    prefer_first_replicas,
+)
+from reference_impl.core.effects import Effect, Report
+from reference_impl.core.refused import Refused
+from reference_impl.core.requests.asking_controller import ask_controller
+from reference_impl.core.storage import StorageError
+from reference_impl.core.waiting.waits import Applied, Later
+from reference_impl.wire import ApiKey, ErrorCode, Struct, definition
+
+REQUEST = definition("ControllerRegistrationRequest")
+TIMEOUT_MS, RETRY_MS = 30_000, 1_000
+LEAST_INTERVAL_MS = 10
+SUCCESSOR_MS_MAX = 5_000
+"""The milliseconds for which a stopping controller waits for its successor (KafkaRaftManager's
+shutdown)."""
+LOOK_MS = 20
+"""The interval at which it looks for the successor."""
+
+
+def begin(broker: Broker) -> None:
+    """Start the life cycle of a controller, and the tasks that run as long as the process. A node
+    that is a broker alone is no controller."""
+    if not broker.membership.is_controller:
+        return
+    if not broker.membership.is_alone:
+        broker.outbox.post("controller registration", register(broker, broker.random_uuid()))
+    broker.outbox.post("sessions", watch_sessions(broker))
+    broker.outbox.post("preferred leaders", balance_leaders(broker))
+    broker.outbox.post("unclean leaders", watch_leaderless(broker))
+
+
+def leave(broker: Broker) -> Iterator[Effect]:
+    """Resign if this node leads the quorum, and wait until another node does: the others then elect
+    it at once, instead of after a fetch time-out (KIP-595, EndQuorumEpoch)."""
+    quorum = broker.quorum
+    if not quorum.is_leader or len(quorum.voters) == 1:
+        return
+    quorum.resign()
+    end_ms = broker.monotonic_ms + SUCCESSOR_MS_MAX
+    while quorum.leader_id is None and broker.monotonic_ms < end_ms:
+        yield Later(LOOK_MS)
+
+
+def register(broker: Broker, incarnation_id: UUID) -> Iterator[Effect]:
+    """Send the registration of this incarnation until it is in force."""
+    yield Applied(1)  # until then, nobody knows whether the active controller understands it
+    while not _is_registered(broker, incarnation_id) and not broker.is_stopping:
+        body = registration_of(broker, incarnation_id)
+        try:
+            answer = yield from ask_controller(
+                broker, ApiKey.CONTROLLER_REGISTRATION, body, TIMEOUT_MS
+            )
+            if answer.error_code != ErrorCode.NONE:
+                raise Refused(ErrorCode(answer.error_code), answer.error_message or "")
+        except Refused as refused:
+            yield Report(f"controller {broker.node_id} is not registered yet: {refused}")
+        yield Later(RETRY_MS)
+
+
+def _is_registered(broker: Broker, incarnation_id: UUID) -> bool:
+    known = broker.image.controllers.get(broker.node_id)
+    return known is not None and known.incarnation_id == incarnation_id
+
+
+def registration_of(broker: Broker, incarnation_id: UUID) -> Struct:
+    """Return the request by which the controller of this node registers."""
+    return REQUEST.new(
+        controller_id=broker.node_id,
+        incarnation_id=incarnation_id,
+        listeners=[
+            REQUEST.struct(
+                "Listener",
+                name=name,
+                host=endpoint.host,
+                port=endpoint.port,
+                security_protocol=protocol,
+            )
+            for name, (endpoint, protocol) in broker.connection_listeners.of_controllers.items()
+        ],
+        features=[
+            REQUEST.struct(
+                "Feature", name=name, min_supported_version=least, max_supported_version=most
+            )
+            for name, (least, most) in REGISTERED.items()
+        ],
+    )
+
+
+def watch_sessions(broker: Broker) -> Iterator[Effect]:
+    """Fence the brokers that fall silent, while the controller of this node is the active one."""
+    while True:
+        timeout_ms = broker.config.number(SESSION_TIMEOUT)
+        if broker.quorum.active_epoch is not None:
+            try:
+                for silent in fence_silent(broker.controller):
+                    yield Report(f"broker {silent} is fenced: nothing was heard of it for too long")
+            except StorageError as error:
+                yield Report(f"silent brokers are not fenced yet: {error}")
+        interval_ms = max(LEAST_INTERVAL_MS, timeout_ms // 8)
+        due_ms = broker.monotonic_ms + interval_ms
+        yield Later(interval_ms)
+        broker.controller.sessions.prolong(broker.monotonic_ms - due_ms)
+
+
+def balance_leaders(broker: Broker) -> Iterator[Effect]:
+    """Let first replicas lead again from time to time, while the controller of this node is the
+    active one (QuorumController.maybeBalancePartitionLeaders)."""
+    while True:
+        yield Later(broker.config.number("leader.imbalance.check.interval.seconds") * 1_000)
+        is_enabled = broker.config.flag("auto.leader.rebalance.enable")
+        if is_enabled and broker.quorum.active_epoch is not None:
+            try:
+                count = prefer_first_replicas(broker.controller)
+            except StorageError as error:
+                yield Report(f"leaders are not balanced yet: {error}")
+                continue
+            if count:
+                yield Report(f"{count} partitions are led by their first replicas again")
+
+
+def watch_leaderless(broker: Broker) -> Iterator[Effect]:
+    """Elect unclean leaders from time to time where topics allow it, while the controller of this
+    node is the active one (QuorumController, electUnclean)."""
+    while True:
+        yield Later(broker.config.number("unclean.leader.election.interval.ms"))
+        if broker.quorum.active_epoch is not None:
+            try:
+                for name in elect_unclean_leaders(broker.controller):
+                    yield Report(f"{name} has a leader that may lack committed records")
+            except StorageError as error:
+                yield Report(f"no unclean leaders are elected yet: {error}")
