@@ -45,6 +45,7 @@ from reference_impl.core.quorum.election_state import ElectionFile
 from reference_impl.core.quorum.metadata_log import METADATA, MetadataLog, log_config
 from reference_impl.core.quorum.metadata_transactions import Committed
 from reference_impl.core.quorum.quorum import Hooks, Member, Quorum, Settings
+from reference_impl.core.quorum.snapshots.formatting import first_records
 from reference_impl.core.quorum.voters.voter_set import Voter, Voters, voters_of
 from reference_impl.core.quotas.throttling import Throttles
 from reference_impl.core.replication.copying import Copying
@@ -111,7 +112,8 @@ class Broker:
         """The cluster, as of the newest metadata record that is committed."""
         self.principals = Principals()
         self.access = Access(config, self.image.acls, self.principals)
-        seat = Seat(config, self.cluster_id, apis.controller)
+        first = first_records(storage, directory)
+        seat = Seat(config, self.cluster_id, apis.controller, directory, first)
         self.controller = Controller(seat, self.quorum, self.moment, rules, self.access)
         self._is_built, self._has_caught_up = False, False
         self._delta = MetadataDelta(self.image)
@@ -184,7 +186,7 @@ class Broker:
         """Set aside partitions that belong to no topic, and apply the metadata from now on: before,
         a topic that is missing in the image may be merely new (BrokerMetadataPublisher). Raise
         UnsupportedLevel, and change nothing."""
-        check_levels(self.image, self.logs.path)
+        check_levels(self.image.features, self.logs.path)
         strays = list(
             stray_directories.set_aside(
                 storage, self.logs.path, self.node_id, self.image.topics, self.random_uuid

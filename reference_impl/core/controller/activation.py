@@ -7,7 +7,12 @@ from __future__ import annotations
 
 from reference_impl.core.configs.dynamic import ALL_BROKERS, MIN_INSYNC_REPLICAS
 from reference_impl.core.controller.controller import Controller
-from reference_impl.core.controller.features import first_levels
+from reference_impl.core.controller.features import (
+    ELIGIBLE_REPLICAS,
+    METADATA,
+    check_levels,
+    first_levels,
+)
 from reference_impl.core.controller.image.metadata_image import BROKER_RESOURCE
 from reference_impl.core.controller.records import config_record
 from reference_impl.wire import Struct, definition
@@ -15,9 +20,9 @@ from reference_impl.wire import Struct, definition
 
 def activate(controller: Controller) -> None:
     """Write the first records of a new cluster, and give each broker a fresh session, since this
-    controller has heard from none yet."""
+    controller has heard from none yet. Raise UnsupportedLevel."""
     controller.sessions.begin(controller.image.brokers)
-    records = [*first_levels(controller.image), *_first_configs(controller)]
+    records = _first_records(controller)
     if controller.metadata.is_in_transaction:
         reason = "a controller failed before it ended the transaction"
         records.insert(0, definition("AbortTransactionRecord").new(reason=reason))
@@ -25,12 +30,25 @@ def activate(controller: Controller) -> None:
         controller.write(records)
 
 
-def _first_configs(controller: Controller) -> list[Struct]:
-    """Return the first configuration of a new cluster: min.insync.replicas for all brokers.
+def _first_records(controller: Controller) -> list[Struct]:
+    """Return the records with which a new cluster begins: those of the tool that has formatted the
+    directory, or the highest levels of all features. A cluster of an earlier version of this
+    project has topics and no levels, and gets the levels alone.
 
-    With eligible leader replicas it is the cluster's, not a broker's (KIP-966).
+    With eligible leader replicas min.insync.replicas is the cluster's, not a broker's (KIP-966).
     """
-    if controller.image.features or controller.image.topics:
+    image = controller.image
+    if METADATA in image.features:
         return []
-    value = controller.started_with.text(MIN_INSYNC_REPLICAS)
-    return [config_record(BROKER_RESOURCE, ALL_BROKERS, MIN_INSYNC_REPLICAS, value)]
+    records = list(controller.first_records) or first_levels()
+    levels = {record.name: record.feature_level for record in records if is_level(record)}
+    check_levels(levels, controller.directory)
+    if levels.get(ELIGIBLE_REPLICAS) and not image.topics:
+        value = controller.started_with.text(MIN_INSYNC_REPLICAS)
+        records.append(config_record(BROKER_RESOURCE, ALL_BROKERS, MIN_INSYNC_REPLICAS, value))
+    return records
+
+
+def is_level(record: Struct) -> bool:
+    """Return whether a record sets the level of a feature."""
+    return type(record).__name__ == "FeatureLevelRecord"

@@ -35,6 +35,10 @@ class Seat:
     started_with: BrokerConfig
     cluster_id: str
     apis: Mapping[int, Api]
+    directory: str
+    """The path of the data directory."""
+    first_records: Sequence[Struct] = ()
+    """The records that the formatting of the directory has left for the first controller."""
 
 
 class Controller:
@@ -45,7 +49,8 @@ class Controller:
     ) -> None:
         self.node_id, self.rules = seat.started_with.node_id, rules
         self.access, self.apis, self.cluster_id = access, seat.apis, seat.cluster_id
-        self.started_with = seat.started_with
+        self.started_with, self.directory = seat.started_with, seat.directory
+        self.first_records = seat.first_records
         self.metadata, self._moment = metadata, moment
         self._know_nothing()
         self.sessions = BrokerSessions(rules, lambda: moment.monotonic_ms)

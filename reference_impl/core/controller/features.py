@@ -6,7 +6,8 @@ KRaftVersion.java.
 
 from __future__ import annotations
 
-from reference_impl.core.controller.image.metadata_image import MetadataImage
+from collections.abc import Mapping
+
 from reference_impl.core.quorum.voters.voter_set import KRAFT_VERSIONS
 from reference_impl.core.storage import StorageError
 from reference_impl.wire import Struct, definition
@@ -35,10 +36,10 @@ class UnsupportedLevel(StorageError):
     """The cluster works at a level that this version does not know; nothing was changed."""
 
 
-def check_levels(image: MetadataImage, directory: str) -> None:
-    """Raise UnsupportedLevel unless this version can work at the levels in force."""
+def check_levels(levels: Mapping[str, int], directory: str) -> None:
+    """Raise UnsupportedLevel unless this version can work at these levels."""
     for name, (lowest, highest) in SUPPORTED.items():
-        level = image.features.get(name)
+        level = levels.get(name)
         if level is not None and not lowest <= level <= highest:
             raise UnsupportedLevel(
                 directory,
@@ -47,11 +48,8 @@ def check_levels(image: MetadataImage, directory: str) -> None:
             )
 
 
-def first_levels(image: MetadataImage) -> list[Struct]:
-    """Return the records that set each feature to its highest level, unless the cluster has levels
-    already. Earlier versions of this project wrote none."""
-    if METADATA in image.features:
-        return []
+def first_levels() -> list[Struct]:
+    """Return the records that set each feature to its highest level."""
     # Kafka begins with metadata.version, which says how to read the rest.
     names = sorted(SUPPORTED, key=lambda name: (name != METADATA, name))
     return [

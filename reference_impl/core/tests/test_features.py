@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, ClassVar
 
 import pytest
 
@@ -17,6 +17,13 @@ from reference_impl.core.controller.features import (
     UnsupportedLevel,
 )
 from reference_impl.core.log.batch_scan import CorruptLog
+from reference_impl.core.quorum.snapshots.formatting import FIRST_RECORDS
+from reference_impl.core.quorum.snapshots.snapshot_file import (
+    BOOTSTRAP,
+    DamagedSnapshot,
+    UnfinishedSnapshot,
+)
+from reference_impl.core.quorum.voters.voter_set import CONFIGURED, Composition
 from reference_impl.core.tests.world import START_MS, World
 from reference_impl.wire import (
     ApiKey,
@@ -68,7 +75,7 @@ def test_a_new_cluster_begins_with_its_levels_once() -> None:
 def test_a_directory_without_levels_gets_them_at_the_next_start(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(activation, "first_levels", lambda image: [])
+    monkeypatch.setattr(activation, "first_levels", list)
     world = World()
     assert finalized(world) == {}
     monkeypatch.undo()
@@ -76,6 +83,49 @@ def test_a_directory_without_levels_gets_them_at_the_next_start(
     assert finalized(world) == HIGHEST
     world.kill()
     assert finalized(world) == HIGHEST
+
+
+class Formatted(World):
+    """A broker on a directory that `kafka-storage format` has formatted with these levels."""
+
+    levels: ClassVar[dict[str, int]] = {METADATA: 30, TRANSACTIONS: 1, "share.version": 1}
+
+    def boot(self) -> None:
+        if not self.storage.exists(f"data/{FIRST_RECORDS}"):
+            self.storage.make_directory("data")
+            file = UnfinishedSnapshot(self.storage, "data", BOOTSTRAP, 1)
+            file.begin(START_MS, START_MS, Composition(CONFIGURED, 0, {}))
+            file.add([level(*row) for row in self.levels.items()], START_MS)
+            file.end(START_MS)
+            self.storage.rename(f"data/{BOOTSTRAP.file_name}", f"data/{FIRST_RECORDS}")
+        super().boot()
+
+
+def test_a_cluster_begins_with_the_levels_for_which_its_directory_was_formatted() -> None:
+    world = Formatted()
+    expected = {METADATA: 30, TRANSACTIONS: 1}
+    assert finalized(world) == expected
+    assert "" not in world.node.broker.image.broker_configs, "no ELR, no min.insync.replicas"
+    world.node.broker.controller.write([level(TRANSACTIONS, 2)])
+    world.kill()
+    assert finalized(world) == {**expected, TRANSACTIONS: 2}, "they count once"
+
+
+def test_a_directory_formatted_for_another_version_is_refused_and_nothing_is_written() -> None:
+    class Older(Formatted):
+        levels: ClassVar[dict[str, int]] = {METADATA: 25}
+
+    with pytest.raises(UnsupportedLevel, match=r"at metadata.version 25, .* works at 30 to 30"):
+        Older()
+
+
+def test_first_records_that_were_cut_short_are_refused() -> None:
+    world = Formatted()
+    world.storage.kill()
+    file = world.storage.open(f"data/{FIRST_RECORDS}")
+    file.truncate(file.size() - 75)
+    with pytest.raises(DamagedSnapshot, match=r"bootstrap.checkpoint.* was cut short"):
+        world.boot()
 
 
 def test_levels_are_answered_as_the_log_has_them() -> None:

@@ -147,7 +147,7 @@ def test_the_metadata_are_understood(written: Written) -> None:
     metadata.listen(lambda committed: delta.apply(committed.records, committed.end_offset))
     metadata.commit(metadata.end_offset)
     image = delta.image
-    check_levels(image, str(written.data))
+    check_levels(image.features, str(written.data))
     assert image.features[METADATA] == SUPPORTED[METADATA][1]
     assert image.topics[written.plain.name].configs == {"segment.ms": "60000"}
     for topic in (written.plain, written.in_transactions):

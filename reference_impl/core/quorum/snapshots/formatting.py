@@ -1,19 +1,26 @@
 """Format the directory of a first voter, as `kafka-storage format --standalone` and
-`--initial-controllers` do (KIP-853).
+`--initial-controllers` do (KIP-853), and read what that tool has written.
 
-Source: Formatter.java. The voters stand in a snapshot of an empty log; the first leader copies them
-into the log, where the others learn of them.
+Source: Formatter.java, BootstrapDirectory.java. The voters stand in a snapshot of an empty log, the
+first metadata records in `bootstrap.checkpoint`; the first leader copies both into the log, where
+the others learn of them.
 """
 
 from __future__ import annotations
 
 import base64
 import re
+from collections.abc import Sequence
 from uuid import UUID
 
 from reference_impl.core.configs.keys import BadConfig
 from reference_impl.core.log.directories.data_directory import METADATA_DIRECTORY, uuid_of
-from reference_impl.core.quorum.snapshots.snapshot_file import BOOTSTRAP, UnfinishedSnapshot
+from reference_impl.core.quorum.snapshots.snapshot_file import (
+    BOOTSTRAP,
+    UnfinishedSnapshot,
+    read_snapshot,
+    whole,
+)
 from reference_impl.core.quorum.voters.voter_set import (
     CONFIGURED,
     KRAFT_VERSIONS,
@@ -24,7 +31,9 @@ from reference_impl.core.quorum.voters.voter_set import (
 )
 from reference_impl.core.security.listeners import Endpoint
 from reference_impl.core.storage import Storage
+from reference_impl.wire import Struct
 
+FIRST_RECORDS = "bootstrap.checkpoint"
 _INITIAL = re.compile(r"(\d+)@(\[[^\]]+\]|[^:\s]+):(\d{1,5}):([A-Za-z0-9_-]{22})")
 
 
@@ -38,6 +47,16 @@ def format_voters(storage: Storage, path: str, voters: Voters, now_ms: int) -> N
     snapshot = UnfinishedSnapshot(storage, directory, BOOTSTRAP, 1)
     snapshot.begin(now_ms, now_ms, Composition(CONFIGURED, KRAFT_VERSIONS[1], voters))
     snapshot.end(now_ms)
+
+
+def first_records(storage: Storage, path: str) -> Sequence[Struct]:
+    """Return the records with which a cluster begins whose directory `kafka-storage format` has
+    formatted: the levels of features, and users of SCRAM. Return none if another tool has. Raise
+    StorageError."""
+    file = f"{path}/{FIRST_RECORDS}"
+    if not storage.exists(file):
+        return ()
+    return whole(read_snapshot(storage, file, BOOTSTRAP)).records
 
 
 def initial_voters(text: str, listener: str) -> Voters:

@@ -176,6 +176,16 @@ def read_snapshot(storage: Storage, path: str, id: SnapshotId) -> Generator[None
     return Snapshot(id, timestamp_ms, records, None if composition is nobody else composition)
 
 
+def whole(slices: Generator[None, None, Snapshot]) -> Snapshot:
+    """Read all slices of a snapshot at once. Raise as `read_snapshot` does."""
+    while True:
+        try:
+            next(slices)
+        except StopIteration as end:
+            snapshot: Snapshot = end.value
+            return snapshot
+
+
 def read_timestamp(storage: Storage, path: str) -> int:
     """Return the time at which the last batch that a snapshot replaces was written. Raise
     DamagedSnapshot, StorageError."""

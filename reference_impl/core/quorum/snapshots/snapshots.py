@@ -20,6 +20,7 @@ from reference_impl.core.quorum.snapshots.snapshot_file import (
     UnfinishedSnapshot,
     read_snapshot,
     read_timestamp,
+    whole,
 )
 from reference_impl.core.storage import Storage
 
@@ -87,13 +88,7 @@ class Snapshots:
 
     def read(self, id: SnapshotId) -> Snapshot:
         """Read one of the snapshots. Raise DamagedSnapshot, CorruptLog."""
-        slices = self.read_in_slices(id)
-        while True:
-            try:
-                next(slices)
-            except StopIteration as end:
-                snapshot: Snapshot = end.value
-                return snapshot
+        return whole(self.read_in_slices(id))
 
     def read_in_slices(self, id: SnapshotId) -> Generator[None, None, Snapshot]:
         """Read one of the snapshots, and yield after each batch. Raise DamagedSnapshot,
