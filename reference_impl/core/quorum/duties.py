@@ -120,10 +120,52 @@ def ask(quorum: Quorum, node: int, api_key: ApiKey, body: Struct) -> Generator[A
         if quorum.turn != turn:
             return None
         row = messages.only_row(answer)
+        yield from note_refusal(quorum, node, answer.error_code or (row and row.error_code))
         if row is not None:
             quorum.hear(*messages.leader_in(row, answer))
         return answer if quorum.turn == turn else None
     return None
+
+
+def note_refusal(quorum: Quorum, node: int, error_code: int | None) -> Iterator[Effect]:
+    """Report that a node refuses the requests of this node for a reason that time does not mend:
+    once, until it answers without an error or with another one
+    (KafkaRaftClient.handleUnexpectedError)."""
+    code = ErrorCode(error_code or ErrorCode.NONE)
+    if code in USUAL:
+        quorum.refusals.pop(node, None)
+    elif quorum.refusals.get(node) is not code:
+        quorum.refusals[node] = code
+        advice = ADVICE.get(code, "").format(cluster_id=quorum.cluster_id)
+        yield Report(
+            f"the controller at {quorum.endpoint_of(node)} refuses the requests of node"
+            f" {quorum.node_id}: {code.name}{advice}"
+        )
+
+
+USUAL = (
+    ErrorCode.NONE,
+    ErrorCode.NOT_LEADER_OR_FOLLOWER,
+    ErrorCode.FENCED_LEADER_EPOCH,
+    ErrorCode.UNKNOWN_LEADER_EPOCH,
+    ErrorCode.BROKER_NOT_AVAILABLE,
+)
+"""The answers that belong to elections: the requests after them name the newer epoch or leader."""
+ADVICE = {
+    ErrorCode.INCONSISTENT_CLUSTER_ID: (
+        "; this node belongs to cluster {cluster_id}, and that one to another: correct"
+        " controller.quorum.voters or controller.quorum.bootstrap.servers, or give this node a"
+        " directory of that cluster"
+    ),
+    ErrorCode.INVALID_VOTER_KEY: (
+        "; its directory is not the one that the quorum knows as the voter's: remove this voter,"
+        " and add it again with its new directory"
+    ),
+    ErrorCode.CLUSTER_AUTHORIZATION_FAILED: (
+        "; name the principal of this node in the super.users of that controller"
+    ),
+}
+"""Error -> what to do about it."""
 
 
 def search(quorum: Quorum) -> Duty:
@@ -182,6 +224,7 @@ def fetch_once(quorum: Quorum, node: int) -> Generator[Any, Any, bool]:
         answer = yield Answer(node, ApiKey.FETCH, body, settings.request_timeout_ms, Lane.METADATA)
     except Unanswered:
         return False
+    yield from note_refusal(quorum, node, answer.error_code)
     row = None if answer.error_code else messages.only_row(answer)
     if row is None or quorum.turn != turn:
         return False

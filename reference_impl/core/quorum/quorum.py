@@ -146,6 +146,8 @@ class Quorum:
         self.leadership: Leadership | None = None
         self.hears_leader = False
         """Whether a fetch from the leader of this epoch has succeeded, in this turn."""
+        self.refusals: dict[int, ErrorCode] = {}
+        """Node -> the error with which it refuses this node, of which a report was made."""
         self.successors: Sequence[ReplicaKey] = ()
         """After this leader has resigned: the other voters, the most suitable leader first."""
         self._file, self._moved, self._changed = file, hooks.moved, hooks.changed
