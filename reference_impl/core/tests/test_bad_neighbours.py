@@ -128,7 +128,7 @@ def test_a_controller_of_another_cluster_is_told_so_and_counts_for_nothing() -> 
     disk.write_atomically(path, text.encode())
     cluster.boot(stranger)
     cluster.create("meanwhile")
-    cluster.run(10_000)
+    cluster.run(4_000)
     quorum = cluster.nodes[cluster.leader].broker.quorum
     assert quorum.is_leader and quorum.leadership is not None
     assert quorum.leadership.followers[stranger].end_offset < quorum.end_offset
@@ -151,7 +151,7 @@ def test_a_voter_whose_directory_was_replaced_is_named_with_what_to_do() -> None
         text.replace(f"directory.id={lost}A", f"directory.id={lost}B").encode(),
     )
     cluster.boot(lost)
-    cluster.run(10_000)
+    cluster.run(4_000)
     told = [report for report in cluster.reports if "INVALID_VOTER_KEY" in report]
     assert len([report for report in told if report.startswith(f"{leader}:")]) == 1
     assert "remove this voter, and add it again with its new directory" in told[0]

@@ -74,7 +74,8 @@ def change_of(
         rest = tuple(replica for replica in target.elr if replica != leader)
         target = replace(target, isr=(leader,), elr=rest)
     elif is_unclean:
-        target = replace(target, isr=(leader,), elr=(), is_recovering=True)
+        # Eligible replicas that are dead stay so, since an ISR below the minimum commits nothing.
+        target = replace(target, isr=(leader,), is_recovering=True)
     target = replace(target, last_known_elr=_last_known(old, target, leader, circumstances))
     target = replace(target, directories=_directories(old, target, circumstances))
     begins = rules.raises_leader_epoch(old, leader) or not set(old.replicas) <= set(target.replicas)
