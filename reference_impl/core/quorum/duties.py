@@ -120,18 +120,19 @@ def ask(quorum: Quorum, node: int, api_key: ApiKey, body: Struct) -> Generator[A
         if quorum.turn != turn:
             return None
         row = messages.only_row(answer)
-        yield from note_refusal(quorum, node, answer.error_code or (row and row.error_code))
+        of_row = 0 if row is None else row.error_code
+        yield from note_refusal(quorum, node, answer.error_code or of_row)
         if row is not None:
             quorum.hear(*messages.leader_in(row, answer))
         return answer if quorum.turn == turn else None
     return None
 
 
-def note_refusal(quorum: Quorum, node: int, error_code: int | None) -> Iterator[Effect]:
+def note_refusal(quorum: Quorum, node: int, error_code: int) -> Iterator[Effect]:
     """Report that a node refuses the requests of this node for a reason that time does not mend:
     once, until it answers without an error or with another one
     (KafkaRaftClient.handleUnexpectedError)."""
-    code = ErrorCode(error_code or ErrorCode.NONE)
+    code = ErrorCode(error_code)
     if code in USUAL:
         quorum.refusals.pop(node, None)
     elif quorum.refusals.get(node) is not code:
