@@ -86,6 +86,11 @@ class Watcher:
             first = self.votes.setdefault((node, quorum.epoch), voted)
             if first != voted:
                 raise Broken(f"node {node} votes for {first} and {voted} in epoch {quorum.epoch}")
+        if quorum.high_watermark > quorum.end_offset:
+            raise Broken(
+                f"node {node} takes {quorum.high_watermark} records for committed, and has"
+                f" {quorum.end_offset}"
+            )
         if quorum.high_watermark > self.seen.get(node, (0, 0))[0]:
             self._compare_committed(node)
 

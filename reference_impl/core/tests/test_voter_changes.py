@@ -15,6 +15,7 @@ import pytest
 
 from reference_impl.core.events import Request, RequestArrived
 from reference_impl.core.quorum import messages
+from reference_impl.core.quorum.voters.voter_set import voters_of
 from reference_impl.core.rules import Rules
 from reference_impl.core.storage import MemoryStorage
 from reference_impl.core.tests.cluster import (
@@ -369,3 +370,14 @@ def test_a_node_of_another_directory_is_told_apart_in_messages() -> None:
     messages.check_voter(quorum, 1, directory_id(1))
     with pytest.raises(Exception, match="INVALID_VOTER_KEY"):
         messages.check_voter(quorum, 1, UUID(int=5))
+
+
+def test_a_change_of_voters_that_is_cut_off_was_never_in_force() -> None:
+    """Its leader was replaced before a majority had the record (KIP-853)."""
+    cluster = quorum_of(1, 0)
+    log = cluster.nodes[1].broker.quorum.log
+    end, before = log.end_offset, log.voters.latest
+    log.append_voters(voters_of(voter(1), voter(2)), log.last_epoch, 0)
+    assert sorted(log.voters.latest.voters) == [1, 2]
+    log.truncate(end)
+    assert log.voters.latest == before

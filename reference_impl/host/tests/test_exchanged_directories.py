@@ -22,7 +22,7 @@ from chaos.targets.clusters.cluster import LocalCluster
 from chaos.targets.clusters.node import LocalNode
 from conformance.target.examination import advertised_versions
 from conformance.wire import Wire
-from reference_impl.host import properties
+from reference_impl.host.settings import properties
 from reference_impl.robustness.process import PATIENCE_S
 from reference_impl.wire import request_definition
 

@@ -10,6 +10,7 @@ from uuid import UUID
 
 import pytest
 
+from reference_impl.core.controller.activation import activate
 from reference_impl.core.controller.image.metadata_image import PartitionImage
 from reference_impl.core.controller.image.registrations import BrokerImage
 from reference_impl.core.controller.leaders.broker_changes import (
@@ -161,6 +162,16 @@ def test_the_wall_clock_ends_no_session() -> None:
     scene.world.now_ms += 10 * SESSION_MS
     scene.pass_time(0)
     assert fence_silent(scene.controller) == []
+
+
+def test_a_controller_that_is_active_again_begins_every_session_anew() -> None:
+    """Meanwhile the brokers have sent their heartbeats to another controller."""
+    scene = scene_of(1, 2, 3)
+    scene.pass_time(10 * SESSION_MS)
+    activate(scene.controller)
+    assert not {1, 2, 3} & set(fence_silent(scene.controller))
+    scene.pass_time(SESSION_MS)
+    assert {1, 2, 3} <= set(fence_silent(scene.controller))
 
 
 def test_a_broker_is_unfenced_once_it_knows_of_its_own_registration() -> None:

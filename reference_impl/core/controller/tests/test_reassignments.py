@@ -128,3 +128,15 @@ def test_a_move_to_where_the_partition_is_writes_nothing() -> None:
     before = scene.controller.image.end_offset
     assert move(scene, [1, 2]) is None
     assert scene.controller.image.end_offset == before
+
+
+def test_a_partition_that_moves_names_the_directories_of_its_new_replicas() -> None:
+    """The broker's one directory; a replica that stays keeps its own (KIP-858)."""
+    scene = scene_of(1, 2)
+    assert move(scene, [1, 3]) is None
+    state, brokers = scene.state, scene.controller.image.brokers
+    named = dict(zip(state.replicas, state.directories, strict=True))
+    assert named[3] == brokers[3].log_dirs[0]
+    scene.alter(1, [1, 2, 3])
+    assert scene.state.replicas == (1, 3)
+    assert scene.state.directories == (named[1], named[3])
