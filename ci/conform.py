@@ -21,6 +21,8 @@ from conformance import cases
 from conformance.reporting.results import why_unwritable
 
 CASES = Path(cases.__file__).parent
+ROOT = CASES.parent.parent
+"""The folder to which the names of cases are relative."""
 PYTEST_USAGE_ERROR = 4
 PYTEST_NOTHING_SELECTED = 5
 UNWANTED = ("cacheprovider", "xdist", "xdist.looponfail", "hypothesispytest", "touchstone")
@@ -43,11 +45,14 @@ def check_writable(option: str, path: Path | None) -> None:
 def examine(
     options: Sequence[str],
     *,
+    only: str | None = None,
     quiet: bool = False,
     out: Path | None = None,
     junit: Path | None = None,
 ) -> dict[str, Any]:
     """Run the cases with pytest options such as ("--target", "reference", "-k", "produce").
+
+    only: the one case to run, by the name that the line `reproduce:` of its failure has.
 
     Return the results as conformance.reporting.results writes them; `out` and `junit` are the files
     that receive them. Without `out`, results go to a scratch directory, which is kept, and named in
@@ -57,6 +62,7 @@ def examine(
     scratch = Path(tempfile.mkdtemp(prefix="touchstone-conform-"))
     results, as_junit = out or scratch / "results.json", junit or scratch / "junit.xml"
     before = _written_at(results)
+    chosen = [str(CASES), *case_files()] if only is None else [str(ROOT / only)]
     try:
         status, said = _run(
             [
@@ -64,13 +70,11 @@ def examine(
                 "-P",  # keep a token.py in the working directory from hiding Python's own module
                 "-m",
                 "pytest",
-                str(CASES),
-                *case_files(),
+                *chosen,
                 "-q",
-                *("-p", "ci.plugins"),
+                *("-p", "ci.plugins", "-p", "conformance.session.examining"),
                 *WITHOUT_THE_REST,
-                "--rootdir",
-                str(CASES.parent.parent),
+                *("--rootdir", str(ROOT)),
                 "--results-json",
                 str(results),
                 "--results-junit",

@@ -83,6 +83,12 @@ class Cases:
         str | None,
         typer.Option("-k", help='Run only these ids or names: "IDEM-03 or metadata" (pytest -k).'),
     ] = None
+    only: Annotated[
+        str | None,
+        typer.Option(
+            metavar="CASE", help="Run only this case, as a failure's `reproduce:` has it."
+        ),
+    ] = None
     area: Annotated[
         list[str] | None,
         typer.Option(metavar="AREA", help="Run only this area, such as TXN; repeatable."),
@@ -97,6 +103,12 @@ class Cases:
     max_failures: Annotated[
         int | None, typer.Option(metavar="N", help="End after this many failed cases.")
     ] = None
+    quiet: Annotated[
+        bool, typer.Option("--quiet", "-q", help="Print failures and the result, no progress.")
+    ] = False
+    verbose: Annotated[
+        bool, typer.Option("--verbose", "-v", help="Print a line for each case.")
+    ] = False
 
     def words(self, ids: Sequence[str]) -> list[str]:
         """Return the options of pytest that select these cases. Raise UsageError for a word that is
@@ -112,6 +124,7 @@ class Cases:
         words += ["--all-versions"] if self.all_versions else []
         words += ["--max-time", f"{self.max_time:g}"] if self.max_time else []
         words += ["--max-failures", str(self.max_failures)] if self.max_failures else []
+        words += ["-q"] if self.quiet else ["-vv"] if self.verbose else []  # beside one -q already
         return [*words, "--priority", self.priority]
 
 
@@ -165,10 +178,11 @@ def conform(
         )
         raise typer.Exit(attack(attacked, fuzz, seed, frame or [], steps))
     check_above_zero(max_time=cases.max_time, max_failures=cases.max_failures)
-    raise typer.Exit(_examine(cluster, selected, results))
+    options = [*cluster.words(), *selected]
+    raise typer.Exit(_examine(options, cases.only, results))
 
 
-def _examine(cluster: Cluster, selected: Sequence[str], wanted: Results) -> int:
+def _examine(options: Sequence[str], only: str | None, wanted: Results) -> int:
     """Run the selected cases, write what is wanted, and return the exit status."""
     from ci.conform import check_writable, examine, exit_status
     from ci.report import pipelines
@@ -177,8 +191,8 @@ def _examine(cluster: Cluster, selected: Sequence[str], wanted: Results) -> int:
     check_writable("--junit", wanted.junit)
     pipelines.check_places(wanted.sarif, wanted.summary)
     known = _read(wanted.baseline) if wanted.baseline else None
-    options = [*cluster.words(), *selected]
-    found = examine(options, quiet=wanted.as_json, out=wanted.out, junit=wanted.junit)
+    quiet = wanted.as_json
+    found = examine(options, only=only, quiet=quiet, out=wanted.out, junit=wanted.junit)
     status = exit_status(found)
     if known is not None:
         found["baseline"], status = _held_against(known, found, wanted.baseline)

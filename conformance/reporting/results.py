@@ -31,8 +31,9 @@ class HasOptions(Protocol):
 
 
 def reproduce_line(nodeid: str, examined: HasOptions) -> str:
-    """Return the shell command that runs exactly this case again, safely quoted."""
-    return f"pytest {shlex.quote(nodeid)} {examined.options}"
+    """Return the shell command that runs exactly this case again, safely quoted. It works in any
+    folder, also where Touchstone is installed as a wheel."""
+    return f"touchstone conform --only {shlex.quote(nodeid)} {examined.options}"
 
 
 def why_unwritable(path: Path) -> str | None:

@@ -33,6 +33,8 @@ EXAMINED = pytest.StashKey[Examined]()
 RESULTS = pytest.StashKey[Results]()
 ENDING = pytest.StashKey[Ending]()
 INTERRUPTS = pytest.StashKey[Interrupts]()
+SILENT = -2
+"""The verbosity (-qq) at which no progress is printed."""
 WITH_TRACEBACK = ("long", "short", "line", "native")
 """The values of --tb that ask for Python's traceback of a failure."""
 
@@ -297,10 +299,15 @@ def _remember(
         item.user_properties += [("case", stated.id), ("spec", stated.spec)]
 
 
-def pytest_report_teststatus(report: Any) -> tuple[str, str, str] | None:
+def pytest_report_teststatus(report: Any, config: pytest.Config) -> tuple[str, str, str] | None:
     if getattr(report, "unsupported", None) is not None:
-        return "unsupported", "u", "UNSUPPORTED"
-    return None
+        category, letter, word = "unsupported", "u", "UNSUPPORTED"
+    elif config.option.verbose > SILENT:
+        return None
+    else:
+        category, letter, word = report.outcome if report.when == "call" else "", "", ""
+        category = "error" if report.failed and not category else category
+    return (category, letter, word) if config.option.verbose > SILENT else (category, "", "")
 
 
 def pytest_sessionfinish(session: pytest.Session, exitstatus: int) -> None:

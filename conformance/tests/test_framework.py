@@ -35,7 +35,7 @@ def test_a_failure_says_what_must_be_and_how_to_see_it_again(suite: Suite) -> No
             "expected:  error: 0",
             "actual:    error: 25",
             "target:    fake",
-            "reproduce: pytest *test_cases.py::test_a_heartbeat_is_accepted --target fake",
+            "reproduce: touchstone conform --only *::test_a_heartbeat_is_accepted --target fake",
         ]
     )
 
@@ -52,9 +52,9 @@ def test_the_reproduce_line_runs_that_case_alone(suite: Suite) -> None:
     result = suite.run(awkward, {"Heartbeat": errors_of([25, 25])})
     line = next(line for line in result.stdout.lines if line.startswith("reproduce:"))
     command = shlex.split(line.removeprefix("reproduce:"))
-    assert command[0] == "pytest"
+    assert command[:3] == ["touchstone", "conform", "--only"]
     suite.target.answers = {"Heartbeat": errors_of([0])}
-    again = suite.run_plain(awkward, *command[1:])
+    again = suite.run_plain(awkward, *command[3:])
     again.assert_outcomes(passed=1)
 
 

@@ -144,7 +144,7 @@ def results(target: str, *outcomes: tuple[str, str, str]) -> dict[str, Any]:
             "expected": "NONE(0)" if result == "failed" else None,
             "actual": "CORRUPT_MESSAGE(2)" if result == "failed" else None,
             "seconds": 0.1,
-            "reproduce": f"pytest 'cases/{name}[{n}]' --target {target}",
+            "reproduce": f"touchstone conform --only 'cases/{name}[{n}]' --target {target}",
         }
         for n, (id, name, result) in enumerate(outcomes)
     ]

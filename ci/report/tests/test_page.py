@@ -137,7 +137,7 @@ def test_a_failed_case_says_requirement_expected_actual_and_how_to_see_it(seen_d
         "NONE(0)",
         "CORRUPT_MESSAGE(2)",
         "KIP-98",
-        "pytest 'cases/a_bad_checksum_is_refused[1]' --target kfake",
+        "touchstone conform --only 'cases/a_bad_checksum_is_refused[1]' --target kfake",
     ):
         assert words in case
 
