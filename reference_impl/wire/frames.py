@@ -22,6 +22,9 @@ from reference_impl.wire.messages import (
 )
 
 FRAME_BYTES_MAX = 100 * 1024 * 1024  # socket.request.max.bytes, default
+OTHER_PROTOCOLS = {b"\x15\x03": "TLS", b"\x16\x03": "TLS", b"HTTP": "HTTP"}
+"""The first bytes of an answer -> the protocol that it belongs to (RFC 8446, record layer: an
+alert, a handshake)."""
 API_VERSIONS = 18
 CONTROLLED_SHUTDOWN = 7
 
@@ -102,6 +105,9 @@ class FrameReader:
     def _size_at(self, buffer: bytes | bytearray | memoryview) -> int:
         size: int = _SIZE.unpack_from(buffer)[0]
         if not 0 <= size <= self.max_size:
+            for start, protocol in OTHER_PROTOCOLS.items():
+                if bytes(buffer[: len(start)]) == start:
+                    raise Malformed(f"these bytes are {protocol}, not Kafka's protocol", "frame")
             raise Malformed(f"size {size} is not between 0 and {self.max_size}", "size", "frame")
         return size
 

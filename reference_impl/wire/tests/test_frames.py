@@ -161,6 +161,15 @@ def test_a_size_which_is_negative_or_too_large_is_refused_at_once(size: int) -> 
         FrameReader(max_size=100).feed(struct.pack(">i", size))
 
 
+@pytest.mark.parametrize(
+    ("start", "protocol"),
+    [(b"\x15\x03\x03\x00", "TLS"), (b"\x16\x03\x01\x02", "TLS"), (b"HTTP", "HTTP")],
+)
+def test_the_bytes_of_another_protocol_are_named(start: bytes, protocol: str) -> None:
+    with pytest.raises(Malformed, match=f"these bytes are {protocol}, not Kafka's protocol"):
+        FrameReader().feed(start)
+
+
 def test_a_size_split_over_two_reads_is_refused_as_soon_as_it_is_known() -> None:
     reader = FrameReader(max_size=100)
     assert reader.feed(b"\x7f\xff") == []
