@@ -9,7 +9,7 @@ BIN := .venv/bin
 WORKERS ?= 3
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test check bench nightly docker docs lock clean
+.PHONY: help setup demo test check bench nightly docker docs wheel lock clean
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-9s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -38,6 +38,9 @@ docker: setup ## nodes in containers, by a private daemon and stand-in images (a
 
 docs: setup ## the documentation site, into site/ (MkDocs in an environment of its own)
 	@$(BIN)/python -m ci.docs
+
+wheel: setup ## the wheel into dist/, installed and used as a stranger does, beside its bounds
+	@$(BIN)/python -m ci.wheel
 
 lock: setup ## pin requirements*.in and the jars anew, with hashes (developers)
 	@$(BIN)/python -m ci.tools.lock

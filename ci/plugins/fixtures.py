@@ -22,6 +22,15 @@ if TYPE_CHECKING:
     from linearizability.verdict import Verdict
 
 DEFAULT = "reference"
+EXAMINING = "conformance.session.examining"
+CASES = EXAMINING.removesuffix(".session.examining")
+
+
+def pytest_load_initial_conftests(early_config: pytest.Config, args: list[str]) -> None:
+    """Make the options of the cases known to `pytest --pyargs touchstone.conformance --target …`:
+    pytest reads the conftest.py of an installed package only after its options."""
+    if any(word.startswith(CASES) for word in args):
+        early_config.pluginmanager.import_plugin(EXAMINING)
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:

@@ -13,10 +13,16 @@ from shutil import copytree, ignore_patterns
 import pytest
 
 from ci import places
+from ci.plugins.kit import PLACES
 from ci.tools import wheel_backend
 
 TEMPLATE = places.ROOT / "docs" / "plugin-template"
 BUILD = "from setuptools import build_meta; print(build_meta.build_wheel('dist'))"
+WITHOUT_THE_CHECKOUT = (
+    "import sys\n"
+    "sys.meta_path[:] = [each for each in sys.meta_path if 'editable' not in repr(each)]\n"
+)
+"""The content of a sitecustomize.py that hides the packages of the checkout."""
 Run = Callable[..., subprocess.CompletedProcess[str]]
 
 
@@ -35,6 +41,7 @@ def project(tmp_path_factory: pytest.TempPathFactory) -> Path:
     wheels.append(dist / built.stdout.split()[-1])
     for wheel in wheels:
         zipfile.ZipFile(wheel).extractall(folder / "installed")
+    (folder / "installed" / "sitecustomize.py").write_text(WITHOUT_THE_CHECKOUT)
     return folder
 
 
@@ -57,8 +64,19 @@ def touchstone(project: Path) -> Run:
 COMMAND = "touchstone.ci.cli"
 
 
+def test_the_packages_of_the_checkout_are_hidden_and_every_name_of_the_kit_is_there(
+    touchstone: Run,
+) -> None:
+    assert "No module named" in touchstone("ci.cli", "--version").stderr
+    names = f"import touchstone.kit as kit; [getattr(kit, name) for name in {sorted(PLACES)}]"
+    done = touchstone("timeit", "-n1", "-r1", names)
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
 def test_the_lists_have_what_the_template_adds(touchstone: Run) -> None:
-    listed = touchstone(COMMAND, "chaos", "list").stdout
+    done = touchstone(COMMAND, "chaos", "list")
+    assert done.stderr == ""
+    listed = done.stdout
     assert "few-appends" in listed and "kill-twice" in listed and "three-partitions" in listed
     doctor = touchstone(COMMAND, "doctor").stdout
     for kind in ("workload few-appends", "guarantee timestamps_rise", "importer csv"):

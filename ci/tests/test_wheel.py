@@ -79,6 +79,19 @@ def test_it_works_in_a_project_that_has_packages_of_the_same_names(
     assert '"failed": 0' in out and '"passed": 1' in out
     assert f"touchstone conform --only '{ONE_CASE}' --target reference" in out
     assert str(places.ROOT) not in out
+    done = subprocess.run(
+        [
+            *(sys.executable, "-m", "pytest", "-q", "--pyargs", "-k", "test_acks_1 and Produce-v3"),
+            *("touchstone.conformance.cases.produce.test_acks", "--target", "reference"),
+            *("--bug", "acknowledge-before-append", "-p", "no:cacheprovider"),
+        ],
+        cwd=tmp_path / "installed",
+        env={"PATH": "/usr/bin:/bin", "PYTHONPATH": str(installed)},
+        capture_output=True,
+        text=True,
+        timeout=600,
+    )
+    assert f"reproduce: touchstone conform --only '{ONE_CASE}'" in done.stdout, done.stderr
     run_with_the_base_alone(tmp_path, "ui runs --static runs")
     assert "mine.json" in (tmp_path / "runs" / "index.html").read_text()
     doctor = run_with_the_base_alone(tmp_path, "doctor")

@@ -271,12 +271,21 @@ def _explain(
         f"expected:  {expected}",
         f"actual:    {actual}",
         f"target:    {examined.name}",
-        f"reproduce: {reproduce_line(item.nodeid, examined)}",
+        f"reproduce: {reproduce_line(_name_of(item), examined)}",
     ]
     if item.config.option.tbstyle in WITH_TRACEBACK:
         report.sections.append(("Touchstone", "\n".join(lines)))
     else:
         report.longrepr = "\n".join(lines)
+
+
+def _name_of(item: pytest.Item) -> str:
+    """Return the name of a case for `touchstone conform --only`: its file is relative to the folder
+    of the packages, whatever folder pytest was started in."""
+    if not item.path.is_relative_to(CASES):
+        return item.nodeid
+    _file, *rest = item.nodeid.split("::")
+    return "::".join([item.path.relative_to(CASES.parent.parent).as_posix(), *rest])
 
 
 def _remember(
@@ -293,7 +302,7 @@ def _remember(
             result,
             Evidence.of(error, stated).beside(EXCHANGES.told() if result == "failed" else ()),
             report.duration,
-            reproduce_line(item.nodeid, item.config.stash[EXAMINED]),
+            reproduce_line(_name_of(item), item.config.stash[EXAMINED]),
         )
         item.config.stash[ENDING].note(result, error)
         item.user_properties += [("case", stated.id), ("spec", stated.spec)]
