@@ -83,6 +83,7 @@ def test_a_target_killed_in_the_middle_ends_the_examination_with_its_results(
         "--bootstrap", broker.bootstrap, "-k", MANY, "--out", str(json_at), "--junit", str(xml_at)
     )
     wait_for_results(json_at)
+    assert "still under way" in json.loads(json_at.read_text())["ended"]
     (member,) = broker.members()
     assert member.child is not None
     os.kill(member.child.pid, signal.SIGKILL)

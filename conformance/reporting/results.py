@@ -22,6 +22,7 @@ from conformance.reporting.evidence import Evidence
 from conformance.reporting.junit import as_junit
 
 SAVE_EVERY_S = 2.0
+UNDER_WAY = "the examination was still under way when this was written"
 VERSION = 1
 """The version of the JSON that is written (docs/schemas)."""
 
@@ -61,8 +62,8 @@ class Results:
     as_junit_at: Path | None = None
     planned: int = 0
     """The number of selected runs, set once all are known."""
-    ended: str | None = None
-    """Why the examination ended before its last case; None if it did not."""
+    ended: str | None = UNDER_WAY
+    """Why the examination ended before its last case; None once it has run its last case."""
     cases: list[dict[str, Any]] = field(default_factory=list)
     _started: float = field(default_factory=time.monotonic)
     _saved: float = 0.0
