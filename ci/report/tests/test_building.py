@@ -445,7 +445,7 @@ def test_the_summary_has_verdicts_counts_failures_and_commands(tmp_path: Path) -
         "| kfake | 1 | 1 | 0 | 2 |",
         "- **PROD-02** a thing (v3)",
         "  - expected NONE(0), actual CORRUPT\\_MESSAGE(2)",
-        "  - `pytest 'cases/a_thing[0]' --target kfake`",
+        "  - `touchstone conform --only 'cases/a_thing[0]' --target kfake`",
         "- `lost_writes`: 1",
     ):
         assert line in summary.splitlines()

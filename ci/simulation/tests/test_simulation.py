@@ -94,8 +94,10 @@ def test_an_exception_in_a_schedule_is_a_finding(tmp_path: Path) -> None:
 def test_a_schedule_that_goes_round_in_circles_is_a_finding(
     limit_s: float, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The shorter limit is over before the run has begun."""
+    """The shorter limit is over before the run has begun. Each stage of a run may need an interrupt
+    of its own."""
     monkeypatch.setattr(schedule, "CPU_LIMIT_S", limit_s)
+    monkeypatch.setattr(schedule, "STRIKES_AGAIN_S", 0.5)
     monkeypatch.setattr(Agenda, "after", lambda self, _, action: self.soon(action))
     scenario = Scenario("sim", "appends", "kill", 1, 10.0, 1, rate=60.0)
     done = perform(scenario, tmp_path / "runs", tmp_path)

@@ -100,6 +100,12 @@ VALID: Valid = {
         COMMIT | AT(60) | {"type": "fail"},
         SAYS(1, last_stable_offset=1),
     ],
+    "a reader of the open transaction's own record is accused of a dirty read alone": [
+        S(1, 0, **TXN, **AT(1)),
+        P(1, 0, **AT(2)),
+        COMMIT | AT(3),
+        SAYS(1, last_stable_offset=1, **AT(4)),
+    ],
     "the transaction is open during the run, when its coordinator may be away": [
         S(1, 0, **TXN),
         SAYS(1, last_stable_offset=0, t_invoke_ns=2 * QUARTER, t_complete_ns=2 * QUARTER),

@@ -154,8 +154,9 @@ def in_time_or_late(events: pl.LazyFrame) -> pl.LazyFrame:
 
 
 def stable_while_open(events: pl.LazyFrame) -> pl.LazyFrame:
-    """Return the first answer or read that shows a record of an open transaction, or one above it,
-    to be stable: reach, the offset below which everything was stable. A commit is accepted only if
+    """Return the first answer that names a last stable offset above a record of an open
+    transaction, or the first read of a record above one (who reads the record itself is accused by
+    dirty_reads): reach, the offset below which everything was stable. A commit is accepted only if
     the transaction was open until then."""
     is_open = (
         ACKNOWLEDGED & (pl.col("told") == TOLD_COMMIT) & pl.col("commit_asked_ns").is_not_null()
@@ -175,12 +176,16 @@ def stable_while_open(events: pl.LazyFrame) -> pl.LazyFrame:
         ),
     ).sort("until_ns", "offset")  # of the records of one transaction the lowest comes first
     told = events.filter(IS_LEADER_ANSWER).select(
-        *KEY, "op_id", "t_complete_ns", reach="last_stable_offset"
+        *KEY, "op_id", "t_complete_ns", reach="last_stable_offset", shown="last_stable_offset"
     )
     given = (
         events.filter(IS_DATA & READS_COMMITTED)
         .group_by(*KEY, "op_id")
-        .agg(pl.col("t_complete_ns").max(), reach=pl.col("offset").max() + 1)
+        .agg(
+            pl.col("t_complete_ns").max(),
+            reach=pl.col("offset").max() + 1,
+            shown=pl.col("offset").max(),
+        )
     )
     reached = pl.concat([rows.drop_nulls() for rows in (told, given)])
     return (
@@ -195,7 +200,7 @@ def stable_while_open(events: pl.LazyFrame) -> pl.LazyFrame:
             coalesce=False,
             check_sortedness=False,
         )
-        .filter(pl.col("offset") < pl.col("reach"))
+        .filter(pl.col("offset") < pl.col("shown"))
         .sort("t_complete_ns", "op_id", "reach")
         .unique([*KEY, "send_op"], keep="first", maintain_order=True)
     )

@@ -56,7 +56,7 @@ def _stable_while_open(rows: list[Row]) -> Found:
         if is_leader_answer(row) and row["last_stable_offset"] is not None:
             reach = row["last_stable_offset"]
         elif is_data(row) and row["isolation"] == "read_committed":
-            reach = row["offset"] + 1
+            reach = row["offset"]  # dirty_reads accuses the reader of the record itself
         else:
             continue
         before = reached.get((row["place"], row["op_id"]), (0, 0))
