@@ -20,6 +20,7 @@ from conformance.fuzz.mutants import CORRELATION_ID, Mutant, filled, mutants
 from conformance.fuzz.volley import Outcome, Volley
 from conformance.fuzz.world import WITNESS, World
 from conformance.target.examination import CAMEL, Examined
+from reference_impl.robustness.fuzz.broker import Door
 from reference_impl.robustness.fuzz.frames import Frames
 from reference_impl.robustness.fuzz.values import Values
 from reference_impl.wire import (
@@ -114,10 +115,10 @@ class FrameFuzz:
             if (known := request_definition(key).valid_versions)
             and CAMEL[ApiKey(key)] not in UNMAKING
         }
-        random = Random(seed)
+        random, door = Random(seed), Door("examined", "", 0, served)
         while True:
             values = Values(random, {}, frozenset({self.world.witness.id}))
-            frames = Frames(random, values, served)
+            frames = Frames(random, values, door)
             for draw in (frames.whole, frames.broken):
                 drawn = draw(frames.any_api())
                 api = next(a for a in self.examined.advertised if api_key(a) == drawn.api_key)

@@ -4,18 +4,24 @@ from __future__ import annotations
 
 import os
 import re
+import socket
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from reference_impl.robustness.process import PATIENCE_S, BrokerProcess, RawClient
 from reference_impl.wire import ApiKey, request_definition
 
+HOST = "127.0.0.1"
 MAX_FRAME_BYTES = 4 << 20
 CONFIG = {
     "socket.request.max.bytes": MAX_FRAME_BYTES,
     # What the protocol lets clients leave behind has an end which an observer can wait for.
     "connections.max.idle.ms": 10_000,
+    "controller.quorum.election.timeout.ms": 100,
+    "controller.quorum.election.backoff.max.ms": 50,
+    "controller.quorum.fetch.timeout.ms": 200,
     "group.initial.rebalance.delay.ms": 0,
     "group.max.session.timeout.ms": 6000,
     "group.max.size": 20,
@@ -40,21 +46,40 @@ class Violation(Exception):
     """The broker violates a requirement; the message is one sentence."""
 
 
+@dataclass(frozen=True)
+class Door:
+    """A listener of the broker, and the APIs that it advertises there (API key -> versions)."""
+
+    name: str
+    host: str
+    port: int
+    served: Mapping[int, range] = field(default_factory=dict, repr=False)
+
+
 class Broker:
-    """A reference broker with low values for Kafka's limits, which is observed."""
+    """A reference broker with low values for Kafka's limits, which is observed. It is a controller
+    as well, and alone, so that it elects itself again if a Vote deposes it."""
 
     def __init__(self, data: Path) -> None:
-        options = [word for key, value in CONFIG.items() for word in ("--config", f"{key}={value}")]
+        controllers = Door("controllers", HOST, free_port())
+        listeners = f"PLAINTEXT://{HOST}:0,CONTROLLER://{HOST}:{controllers.port}"
+        config = CONFIG | {"listeners": listeners}
+        options = [word for key, value in config.items() for word in ("--config", f"{key}={value}")]
         self.process = BrokerProcess(data, *options)
         self._log = (data.parent / "broker.err").open(encoding="utf-8", errors="replace")
         self._data = str(data.resolve())
         self._unfinished = ""
-        with self.client() as client:
-            self.served = advertised(client)
+        clients = Door("clients", self.process.host, self.process.port)
+        self.doors = self.clients, self.controllers = with_apis(clients), with_apis(controllers)
 
     def client(self) -> RawClient:
-        """Open a new connection."""
-        return RawClient(self.process)
+        """Open a new connection to the listener of clients."""
+        return RawClient(self.clients)
+
+    @property
+    def apis(self) -> set[tuple[str, int]]:
+        """The APIs of every listener: (name of the listener, API key)."""
+        return {(door.name, key) for door in self.doors for key in door.served}
 
     @property
     def is_alive(self) -> bool:
@@ -115,16 +140,23 @@ def check_lines(lines: Sequence[str]) -> None:
             raise Violation(f"the broker's log has\n    {following}")
 
 
-def advertised(client: RawClient) -> dict[int, range]:
-    """Return API key -> versions that ApiVersions advertises and that exist in Kafka 4. (Produce 0
-    to 2 are advertised but not supported: KAFKA-18659.)"""
-    answer = client.call(
-        ApiKey.API_VERSIONS, 3, client_software_name="fuzz", client_software_version="1"
-    )
+def free_port() -> int:
+    """Return a port at which nothing listens."""
+    with socket.create_server((HOST, 0)) as found:
+        return int(found.getsockname()[1])
+
+
+def with_apis(door: Door) -> Door:
+    """Return a listener with the APIs that ApiVersions advertises there, in the versions that exist
+    in Kafka 4. (Produce 0 to 2 are advertised but not supported: KAFKA-18659.)"""
+    with RawClient(door) as client:
+        answer = client.call(
+            ApiKey.API_VERSIONS, 3, client_software_name="fuzz", client_software_version="1"
+        )
     served = {}
     for row in answer.api_keys:
         known = request_definition(row.api_key).valid_versions
         served[row.api_key] = range(
             max(row.min_version, known[0]), min(row.max_version, known[-1]) + 1
         )
-    return served
+    return replace(door, served=served)

@@ -69,6 +69,8 @@ STORIES: tuple[tuple[ApiKey, ...], ...] = (
 )
 """Sequences of requests as clients send them; an API that is not advertised is left out."""
 LINGERING_MAX = 16
+DOOR_WEIGHTS = 6, 1
+"""How often a case attacks the listener of clients, and that of controllers."""
 
 
 class Case:
@@ -78,12 +80,13 @@ class Case:
         self.random = random
         self.judge = judge
         self.values = values
-        self.frames = Frames(random, values, judge.broker.served)
+        self.door = random.choices(judge.broker.doors, DOOR_WEIGHTS)[0]
+        self.frames = Frames(random, values, self.door)
 
     def connect(self) -> RawClient:
-        """Open a new connection."""
+        """Open a new connection to the listener of this case."""
         self.judge.counts["connections"] += 1
-        return self.judge.broker.client()
+        return RawClient(self.door)
 
     def send(self, client: RawClient, data: bytes) -> None:
         """Send all of the data, or stop if the broker closes the connection."""

@@ -12,24 +12,33 @@ from dataclasses import dataclass
 from random import Random
 
 from reference_impl.robustness.fuzz import chance
+from reference_impl.robustness.fuzz.broker import Door
 from reference_impl.robustness.fuzz.values import Values
-from reference_impl.wire import ApiKey, Malformed, Struct, encode_request_header, request_definition
+from reference_impl.wire import (
+    ApiKey,
+    Malformed,
+    Struct,
+    definition,
+    encode_request_header,
+    request_definition,
+)
 from reference_impl.wire.codec.pieces import Piece, pieces
 from reference_impl.wire.codec.primitives import uvarint
 from reference_impl.wire.codec.schema import Definition
 
+PRINCIPAL = definition("DefaultPrincipalData")
+FORWARDED = 0.8
+"""The share of envelopes that hold a request."""
 CLIENT_IDS = ("fuzz", "fuzz-client", "", None, "x" * 300)
-LAWFUL_END = frozenset({ApiKey.UNREGISTER_BROKER})
-"""APIs that no case asks for: an unregistered broker leads nothing until it is started again, as on
-Apache Kafka, so the witness could write no more."""
 LENGTHS = (-1, -2, -(2**31), 0, 1, 2, 127, 128, 1000, 0x7FFF, 0x8000, 10**6, 2**31 - 1)
 
 
 @dataclass(frozen=True)
 class Frame:
-    """The bytes of a request without its size, and the API key, version and correlation id with
-    which it was built, even if the bytes were broken afterwards."""
+    """The bytes of a request without its size, the listener for which it is meant, and the API key,
+    version and correlation id with which it was built, even if the bytes were broken afterwards."""
 
+    door: Door
     data: bytes
     api_key: int
     version: int
@@ -42,17 +51,17 @@ class Frame:
 
 
 class Frames:
-    """Draws requests of the APIs that the broker advertises."""
+    """Draws requests of the APIs that the broker advertises on one listener."""
 
-    def __init__(self, random: Random, values: Values, served: dict[int, range]) -> None:
+    def __init__(self, random: Random, values: Values, door: Door) -> None:
         self.random = random
-        self.served = served
+        self.door, self.served = door, door.served
         self._values = values
         self._correlation_id = 0
 
     def any_api(self) -> int:
         """Choose one of the advertised APIs."""
-        return self.random.choice(sorted(self.served.keys() - LAWFUL_END))
+        return self.random.choice(sorted(self.served))
 
     def version_of(self, api_key: int) -> int:
         """Choose a version of an API; the first and the last are chosen more often."""
@@ -62,34 +71,46 @@ class Frames:
     def whole(self, api_key: int) -> Frame:
         """Return a valid request of an API."""
         version = self.version_of(api_key)
-        definition, body = self._body(api_key, version)
-        return self._frame(api_key, version, definition.encode(body, version))
+        of, body = self._body(api_key, version)
+        return self._frame(api_key, version, of.encode(body, version))
 
     def broken(self, api_key: int) -> Frame:
         """Return a request with one piece broken; by chance it may still be valid."""
         version = self.version_of(api_key)
-        definition, body = self._body(api_key, version)
-        flexible = version in definition.flexible_versions
-        parts = pieces(definition, body, version)
+        of, body = self._body(api_key, version)
+        flexible = version in of.flexible_versions
+        parts = pieces(of, body, version)
         data = self.random.choice(BREAKERS)(self.random, parts, flexible)
         return self._frame(api_key, version, data)
 
     def _body(self, api_key: int, version: int) -> tuple[Definition, Struct]:
         """Return random fields; draw again if a random text is too long to be written."""
-        definition = request_definition(api_key)
+        of = request_definition(api_key)
         while True:
-            body = chance.message(definition, version, self.random, self._values.choose)
+            body = chance.message(of, version, self.random, self._values.choose)
+            if api_key == ApiKey.ENVELOPE and self.random.random() < FORWARDED:
+                self._fill(body)
             try:
-                definition.encode(body, version)
+                of.encode(body, version)
             except Malformed:
                 continue
-            return definition, body
+            return of, body
+
+    def _fill(self, envelope: Struct) -> None:
+        """Put a request and a principal into an envelope, as a broker does that forwards it."""
+        inside = self.random.choice(sorted(self.served.keys() - {ApiKey.ENVELOPE}))
+        draw = self.random.choice((self.whole, self.whole, self.broken))
+        envelope.request_data = draw(inside).data
+        envelope.request_principal = b"\0\0" + PRINCIPAL.encode(
+            PRINCIPAL.new(type="User", name="fuzz"), 0
+        )
+        envelope.client_host_address = bytes(self.random.choice((4, 16)))
 
     def _frame(self, api_key: int, version: int, body: bytes) -> Frame:
         self._correlation_id += 1
         client_id = self.random.choice(CLIENT_IDS)
         header = encode_request_header(api_key, version, self._correlation_id, client_id)
-        return Frame(header + body, api_key, version, self._correlation_id)
+        return Frame(self.door, header + body, api_key, version, self._correlation_id)
 
 
 def _joined(pieces: list[Piece]) -> bytes:

@@ -35,18 +35,19 @@ class Judge:
 
     broker: Broker
     counts: Counter[str] = field(default_factory=Counter)
-    answered: Counter[int] = field(default_factory=Counter)
-    """API key -> the number of its answers."""
+    answered: Counter[tuple[str, int]] = field(default_factory=Counter)
+    """(name of the listener, API key) -> the number of its answers."""
 
-    def why_closed(self, frame: bytes) -> str | None:
+    def why_closed(self, frame: Frame) -> str | None:
         """Return why the broker must close the connection instead of answering, or None."""
+        data = frame.data
         try:
-            FrameReader(MAX_FRAME_BYTES).feed(len(frame).to_bytes(4, "big"))
-            header, start = decode_request_header(frame)
+            FrameReader(MAX_FRAME_BYTES).feed(len(data).to_bytes(4, "big"))
+            header, start = decode_request_header(data)
             name = API_NAMES.get(header.api_key, str(header.api_key))
-            if header.api_version in self.broker.served.get(header.api_key, ()):
+            if header.api_version in frame.door.served.get(header.api_key, ()):
                 definition = request_definition(header.api_key)
-                definition.decode_prefix(memoryview(frame)[start:], header.api_version)
+                definition.decode_prefix(memoryview(data)[start:], header.api_version)
             elif header.api_key != ApiKey.API_VERSIONS:
                 return f"{name} version {header.api_version} is not served"
         except Malformed as error:
@@ -60,7 +61,7 @@ class Judge:
         self.counts["requests"] += len(frames)
         said_nothing = False
         for frame in frames:
-            why = self.why_closed(frame.data)
+            why = self.why_closed(frame)
             if why is None and self._is_silent(frame):
                 said_nothing = True
                 continue
@@ -125,7 +126,7 @@ class Judge:
     def _read(self, frame: Frame, raw: bytes) -> Struct:
         """Decode the response, which must have no further bytes."""
         version = frame.version
-        if version not in self.broker.served.get(frame.api_key, ()):
+        if version not in frame.door.served.get(frame.api_key, ()):
             version = 0  # an ApiVersions of an unknown version is answered in version 0 (KIP-511)
         try:
             correlation_id, body = decode_response(raw, frame.api_key, version)
@@ -136,7 +137,7 @@ class Judge:
                 f"the answer to {frame.correlation_id} has correlation id {correlation_id}"
             )
         self.counts["answers"] += 1
-        self.answered[frame.api_key] += 1
+        self.answered[frame.door.name, frame.api_key] += 1
         return body
 
 

@@ -53,7 +53,8 @@ class Outcome:
     requests: int = 0
     records_verified: int = 0
     """The number of records that the well-behaved client has verified."""
-    apis_unanswered: set[int] = field(default_factory=set)
+    apis_unanswered: set[tuple[str, int]] = field(default_factory=set)
+    """(name of the listener, API key) of those without an answer."""
 
 
 @dataclass
@@ -137,7 +138,7 @@ class Fuzz:
             f" {witness.longest_s:.2f} s, {witness.longest_cpu_s:.2f} s of CPU time;"
             f" resident MiB: {memory};"
             f" descriptors: {self.resources.descriptors_before} -> {self.broker.descriptors()};"
-            f" {len(self.judge.answered)} of {len(self.broker.served)} APIs answered"
+            f" {len(self.judge.answered)} of {len(self.broker.apis)} APIs answered"
         )
 
 
@@ -183,7 +184,7 @@ def _run(run: Fuzz, seconds: float, first: int, cases: int | None) -> Outcome:
     outcome.summary = run.summary()
     outcome.requests = run.judge.counts["requests"]
     outcome.records_verified = run.witness.verified
-    outcome.apis_unanswered = set(run.broker.served) - set(run.judge.answered)
+    outcome.apis_unanswered = run.broker.apis - run.judge.answered.keys()
     return outcome
 
 

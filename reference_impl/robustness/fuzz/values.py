@@ -64,12 +64,16 @@ ANY_CONFIG_VALUE = (
 )
 PATTERNS = ("fuzz-.*", "", "(", "[", "(a+)+$", "(.*)*x", "\\1", "fuzz-[0-3]", "a{1,1000}{1,1000}")
 
+STRANGERS = 77, 1077, -1, INT_MAX
+
 # By "Struct.field" or "field"; the first that is found counts.
 TABLE: dict[str, Sequence[Any]] = {
     "acks": (-1, -1, 1, 0, 2),
     "allow_auto_topic_creation": (True, False),
     "assignors": ("uniform", "range", "none"),
+    "broker_id": STRANGERS,
     "broker_ids": (1, 1, 1, 0, 2),
+    "controller_id": STRANGERS,
     "config_operation": (0, 0, 1, 2, 3, 4),
     "count": (1, 2, 3, 4, 6, 0, -1, 100_000),
     "current_leader_epoch": (-1, -1, -1, 0, 1, INT_MAX),
@@ -134,9 +138,9 @@ TOPIC_FIELDS = frozenset(
     {"TopicProduceData.name", "FetchTopic.topic", "ForgottenTopic.topic", "topic", "topic_name"}
     | {"topic_names", "subscribed_topic_names", "name"}
 )
-ALWAYS = frozenset({"entity_name", "config_operation"})
-"""Fields that are never chosen at random: for example, a quota for everybody would slow down the
-well-behaved client."""
+ALWAYS = frozenset({"entity_name", "config_operation", "broker_id", "controller_id"})
+"""Fields that are never chosen at random: a quota for everybody would slow down the well-behaved
+client, and a broker that is fenced or unregistered serves it no more, as on Apache Kafka."""
 REMEMBERED = frozenset(
     {"member_id", "generation_id", "member_epoch", "producer_id", "producer_epoch", "session_id"}
     | {"topic_id", "leader_epoch", "current_leader_epoch", "group_instance_id"}
