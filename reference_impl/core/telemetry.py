@@ -15,7 +15,7 @@ Source: ClientMetricsManager.java, ClientMetricsInstance.java, ClientMetricsInst
 from __future__ import annotations
 
 from collections import OrderedDict, deque
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from uuid import UUID
 
@@ -121,10 +121,10 @@ class Telemetry:
         self._ports: dict[int, int] = {}
         self._software: dict[int, tuple[str, str]] = {}
         self._version = 0
-        self._subscriptions: tuple[Subscription, ...] = ()
+        self._parsed: dict[str, tuple[dict[str, str], Subscription]] = {}
+        """Name -> a subscription's settings when they were parsed last, and what they mean."""
         self.received: deque[Push] = deque()
         self._received_bytes = 0
-        self.subscriptions_changed()
 
     # --- what is known of connections and subscriptions -----------------------------------------
 
@@ -146,11 +146,21 @@ class Telemetry:
             self._instances.pop(instance_id, None)
 
     def subscriptions_changed(self) -> None:
-        """Read the subscriptions again. Each client gets a new subscription id with its next
-        request."""
+        """Give each client a new subscription id with its next request."""
         self._version += 1
-        configs = self._image.client_metrics.values()
-        self._subscriptions = tuple(subscription_of(given) for given in configs if given)
+
+    def _subscriptions(self) -> Iterator[Subscription]:
+        """Yield the subscriptions in force. Parse only those that have changed, since a pattern of
+        32 KB takes long to compile."""
+        configs = self._image.client_metrics
+        self._parsed = {name: each for name, each in self._parsed.items() if name in configs}
+        for name, given in configs.items():
+            if not given:
+                continue
+            known = self._parsed.get(name)
+            if known is None or known[0] != given:
+                known = self._parsed[name] = dict(given), subscription_of(given)
+            yield known[1]
 
     # --- the two requests -----------------------------------------------------------------------
 
@@ -230,7 +240,7 @@ class Telemetry:
 
     def _made(self, id: UUID, connection: int, attributes: Mapping[str, str]) -> Instance:
         about = {**attributes, "client_instance_id": uuid_text(id)}
-        wanted = [each for each in self._subscriptions if each.is_for(about)]
+        wanted = [each for each in self._subscriptions() if each.is_for(about)]
         metrics = sorted({name for each in wanted for name in each.metrics})
         if ALL_METRICS in metrics:
             metrics = [ALL_METRICS]

@@ -66,7 +66,7 @@ def commits_of(
             row.error_code = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
             continue
         metadata = partition.committed_metadata or ""
-        if len(metadata.encode()) > longest:
+        if len(metadata) > longest:  # characters, as OffsetMetadataManager counts them, not bytes
             row.error_code = ErrorCode.OFFSET_METADATA_TOO_LARGE
             continue
         committed = CommittedOffset(

@@ -54,13 +54,18 @@ def test_a_commit_to_an_unknown_group_with_a_generation_is_refused(world: World)
     assert one.commit(1) == ErrorCode.GROUP_ID_NOT_FOUND
 
 
-def test_too_much_metadata_is_refused(world: World) -> None:
+@pytest.mark.parametrize(
+    ("metadata", "expected"),
+    [("x" * 4097, ErrorCode.OFFSET_METADATA_TOO_LARGE), ("é" * 4096, ErrorCode.NONE)],
+)
+def test_metadata_of_too_many_characters_is_refused(
+    world: World, metadata: str, expected: ErrorCode
+) -> None:
     row = COMMIT.struct(
-        "OffsetCommitRequestPartition", committed_offset=1, committed_metadata="x" * 4097
+        "OffsetCommitRequestPartition", committed_offset=1, committed_metadata=metadata
     )
     topic = COMMIT.struct("OffsetCommitRequestTopic", name="t", partitions=[row])
-    code = Client(world, 1).commit(1, topics=[topic])
-    assert code == ErrorCode.OFFSET_METADATA_TOO_LARGE
+    assert Client(world, 1).commit(1, topics=[topic]) == expected
 
 
 @pytest.mark.parametrize("version", [7, 8, 10])
