@@ -15,6 +15,7 @@ from pathlib import Path
 from ci.bench import fetch_sessions
 from ci.bench.table import Ratio, Table
 from reference_impl.robustness.process import BrokerProcess, RawClient
+from reference_impl.robustness.usage import resident_mib
 from reference_impl.wire import ApiKey, Record, RecordBatch, Struct, request_definition
 
 STARTS = 5
@@ -72,7 +73,7 @@ def _thousand_partitions(data: Path) -> tuple[float, float]:
         broker.kill()
     started = time.monotonic()
     with _broker(data) as broker:
-        return time.monotonic() - started, _resident_mib(broker)
+        return time.monotonic() - started, resident_mib(broker.process.pid)
 
 
 def _growth(data: Path) -> float:
@@ -88,7 +89,7 @@ def _growth(data: Path) -> float:
             frame = client.receive()
             assert frame is not None and len(frame) > BATCH_BYTES * 0.9, "the batch is not read"
             if n >= WARM_UP_BATCHES and n % SAMPLED_EVERY == 0:
-                samples.append(_resident_mib(broker))
+                samples.append(resident_mib(broker.process.pid))
     return max(samples) - samples[0]
 
 
@@ -117,9 +118,3 @@ def _produce(client: RawClient, topic: str, partitions: range | list[int], recor
     data = of.struct("TopicProduceData", name=topic, partition_data=rows)
     answer = client.call(ApiKey.PRODUCE, 9, acks=-1, timeout_ms=60_000, topic_data=[data])
     assert not any(row.error_code for row in answer.responses[0].partition_responses), answer
-
-
-def _resident_mib(broker: BrokerProcess) -> float:
-    """Return the process's resident memory in MiB (proc(5), statm)."""
-    pages = Path(f"/proc/{broker.process.pid}/statm").read_text().split()[1]
-    return int(pages) * os.sysconf("SC_PAGE_SIZE") / 2**20

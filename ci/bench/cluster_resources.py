@@ -6,7 +6,6 @@ CPU time is read from /proc, so that other processes affect only the time of the
 
 from __future__ import annotations
 
-import os
 import statistics
 import time
 from collections.abc import Mapping
@@ -18,10 +17,10 @@ from chaos.targets.clusters.cluster import LocalCluster
 from chaos.values.faults import Heal, Kill
 from ci.bench import broker_loads as loads
 from ci.bench.broker import running
-from ci.bench.family import SYSTEM, USER
 from ci.bench.table import Ratio, Table
 from conformance.connection import part
 from conformance.wire import Topic, Wire, batch, eventually
+from reference_impl.robustness.usage import cpu_s, resident_mib
 from reference_impl.wire import ErrorCode
 
 NODES, TOPICS, PARTITIONS = 3, 4, 500
@@ -131,18 +130,6 @@ def idle_cpus(cluster: LocalCluster) -> list[float]:
     passed_s = time.monotonic() - since
     after = [cpu_s(pid) for pid in pids_of(cluster)]
     return [(b - a) / passed_s for a, b in zip(before, after, strict=True)]
-
-
-def cpu_s(pid: int) -> float:
-    """Return the CPU time of a process in seconds (proc(5), stat)."""
-    stat = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
-    return (int(stat[USER]) + int(stat[SYSTEM])) / os.sysconf("SC_CLK_TCK")
-
-
-def resident_mib(pid: int) -> float:
-    """Return a process's resident memory in MiB (proc(5), statm)."""
-    pages = Path(f"/proc/{pid}/statm").read_text().split()[1]
-    return int(pages) * os.sysconf("SC_PAGE_SIZE") / 2**20
 
 
 def return_s(cluster: LocalCluster, wire: Wire, topics: list[Topic]) -> float:

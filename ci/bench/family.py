@@ -11,8 +11,10 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 
-PARENT, USER, SYSTEM, CHILDREN_USER, CHILDREN_SYSTEM = 1, 11, 12, 13, 14
-"""The positions of fields of /proc/PID/stat, counted from the one after the command."""
+from reference_impl.robustness.usage import SYSTEM, USER
+
+PARENT, CHILDREN_USER, CHILDREN_SYSTEM = 1, 13, 14
+"""The positions of further fields of /proc/PID/stat (`reference_impl.robustness.usage`)."""
 
 IDLE, IO_WAIT, GUEST = 3, 4, 8
 """The positions of fields of the first line of /proc/stat. Fields from GUEST on are already counted

@@ -26,6 +26,7 @@ from reference_impl.core.configs.broker import STANDARD_AUTHORIZER
 from reference_impl.robustness.hostile import attacks
 from reference_impl.robustness.hostile.witness import Place, Witness
 from reference_impl.robustness.process import Address, BrokerProcess, RawClient
+from reference_impl.robustness.usage import cpu_s, resident_mib
 
 CONFIG = {"authorizer.class.name": STANDARD_AUTHORIZER, "allow.everyone.if.no.acl.found": "true"}
 TOPIC = "hostile"
@@ -91,35 +92,25 @@ class Target:
 
     def attacked(self, attack: Attack, canary: str) -> Seen:
         """Attack the broker. Return the measurements before, during and after the attack."""
-        sockets, mib, cpu_s = self.sockets(), self.resident_mib(), self.cpu_s()
+        sockets, mib, used_s = self.sockets(), resident_mib(self.pid), cpu_s(self.pid)
         with Witness(self.at, canary) as witness:
             time.sleep(1)
             answer_s = attack.run(self.at)
-            mib_after = self.resident_mib() - mib
-            cpu_s = self.cpu_s() - cpu_s
+            mib_after = resident_mib(self.pid) - mib
+            used_s = cpu_s(self.pid) - used_s
             witness.stop()
         longest_s = witness.longest_s
         if witness.failure is not None:  # it waits practically for ever
             print(f"  the well-behaved client failed: {witness.failure}", flush=True)
             longest_s = math.inf
         time.sleep(1)
-        before_s = self.cpu_s()
+        before_s = cpu_s(self.pid)
         time.sleep(1)
-        cpu_after = self.cpu_s() - before_s
+        cpu_after = cpu_s(self.pid) - before_s
         time.sleep(LOOKED_AT_S - 2)
         left = self.sockets() - sockets
         p99_s = witness.percentile_s(0.99)
-        return Seen(longest_s, p99_s, cpu_s, cpu_after, left, mib_after, answer_s)
-
-    def cpu_s(self) -> float:
-        """Return the process's user plus system time so far, in seconds (proc(5), stat)."""
-        stat = Path(f"/proc/{self.pid}/stat").read_text().rpartition(")")[2].split()
-        return (int(stat[11]) + int(stat[12])) / os.sysconf("SC_CLK_TCK")
-
-    def resident_mib(self) -> float:
-        """Return the process's resident memory in MiB (proc(5), statm)."""
-        pages = Path(f"/proc/{self.pid}/statm").read_text().split()[1]
-        return int(pages) * os.sysconf("SC_PAGE_SIZE") / 2**20
+        return Seen(longest_s, p99_s, used_s, cpu_after, left, mib_after, answer_s)
 
     def sockets(self) -> int:
         """Return the number of sockets that the process has open."""

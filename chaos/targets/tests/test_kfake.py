@@ -15,6 +15,7 @@ import pytest
 from chaos.targets import parse_target
 from chaos.values.faults import CutLink, Heal, Kill, Pause
 from chaos.values.protocols import Cluster, TargetError
+from conformance.wire import eventually
 from reference_impl.wire.frames import encode_request
 from reference_impl.wire.messages import request_definition
 
@@ -31,11 +32,21 @@ def kfake(tmp_path: Path) -> Iterator[Cluster]:
 
 def test_it_starts_and_stops_and_stops_again(kfake: Cluster, tmp_path: Path) -> None:
     assert kfake.alive()
-    kfake.collect(tmp_path / "kept")
-    assert (tmp_path / "kept" / "1" / "node.log").read_text().startswith("ready ")
+    eventually(
+        lambda: kept_log(kfake, tmp_path / "kept"),
+        lambda log: log.startswith("ready "),
+        "the node's log, kept",
+        WAIT_S,
+    )
     kfake.stop()
     kfake.stop()
     assert not kfake.alive()
+
+
+def kept_log(kfake: Cluster, into: Path) -> str:
+    """Return what the node has printed so far. It may answer before it has printed anything."""
+    kfake.collect(into)
+    return (into / "1" / "node.log").read_text()
 
 
 def test_a_request_that_kills_it_is_noticed_and_it_is_restarted(kfake: Cluster) -> None:

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from reference_impl.robustness.process import PATIENCE_S, BrokerProcess, RawClient
+from reference_impl.robustness.usage import resident_bytes
 from reference_impl.wire import ApiKey, request_definition
 
 HOST = "127.0.0.1"
@@ -107,9 +108,8 @@ class Broker:
             time.sleep(POLL_S)
 
     def resident_bytes(self) -> int:
-        """Return the process's resident memory (proc(5), statm)."""
-        pages = Path(f"/proc/{self.process.process.pid}/statm").read_text().split()[1]
-        return int(pages) * os.sysconf("SC_PAGE_SIZE")
+        """Return the process's resident memory."""
+        return resident_bytes(self.process.process.pid)
 
     def descriptors(self) -> int:
         """Return the number of open sockets and deleted files.

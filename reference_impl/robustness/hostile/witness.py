@@ -14,7 +14,6 @@ is a JSON object.
 from __future__ import annotations
 
 import json
-import os
 import select
 import subprocess
 import sys
@@ -23,12 +22,12 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 from uuid import UUID
 
 from reference_impl.robustness.process import PATIENCE_S, Address, RawClient
+from reference_impl.robustness.usage import cpu_s
 from reference_impl.wire import ApiKey, ErrorCode, Struct, request_definition
 
 TOPIC = "canary"
@@ -178,17 +177,14 @@ class Worker:
 
     @contextmanager
     def _waiting(self) -> Iterator[None]:
-        started_s, cpu_s = time.monotonic(), self._cpu_s()
+        started_s, used_s = time.monotonic(), self._cpu_s()
         yield
         self.waits_s.append(time.monotonic() - started_s)
-        self.longest_cpu_s = max(self.longest_cpu_s, self._cpu_s() - cpu_s)
+        self.longest_cpu_s = max(self.longest_cpu_s, self._cpu_s() - used_s)
 
     def _cpu_s(self) -> float:
-        """Return the CPU time that the broker has used, in seconds (proc(5), stat)."""
-        if self.pid is None:
-            return 0.0
-        stat = Path(f"/proc/{self.pid}/stat").read_text().rpartition(")")[2].split()
-        return (int(stat[11]) + int(stat[12])) / os.sysconf("SC_CLK_TCK")
+        """Return the CPU time that the broker has used, in seconds; 0 if its process is unknown."""
+        return 0.0 if self.pid is None else cpu_s(self.pid)
 
     def _write_first(self) -> None:
         """Write the first record; repeat it while Apache refuses it because the new topic's log is

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import os
 import resource
 import time
 from collections.abc import Callable
@@ -15,17 +14,12 @@ import pytest
 from reference_impl.robustness.hostile import attacks
 from reference_impl.robustness.hostile.witness import Witness
 from reference_impl.robustness.process import Address, BrokerProcess, RawClient
+from reference_impl.robustness.usage import cpu_s, resident_bytes
 from reference_impl.wire import Compression, ErrorCode
 
 SECONDS = 4
 FEW_SESSIONS = 5
 """A few sessions show how long a step is. The nightly test measures the memory of all sessions."""
-
-
-def cpu_s(broker: BrokerProcess) -> float:
-    """Return user and system time (proc(5), stat)."""
-    stat = Path(f"/proc/{broker.process.pid}/stat").read_text().rpartition(")")[2].split()
-    return (int(stat[11]) + int(stat[12])) / os.sysconf("SC_CLK_TCK")
 
 
 def test_a_pile_of_pipelined_requests_keeps_nobody_waiting(tmp_path: Path) -> None:
@@ -39,9 +33,11 @@ def test_a_pile_of_pipelined_requests_keeps_nobody_waiting(tmp_path: Path) -> No
         assert witness.failure is None
         assert witness.longest_cpu_s < 1, "one request after another was handed over in one turn"
         time.sleep(1)
-        before_s = cpu_s(broker)
+        before_s = cpu_s(broker.process.pid)
         time.sleep(1)
-        assert cpu_s(broker) - before_s < 0.3, "the broker works on for clients that have gone"
+        assert cpu_s(broker.process.pid) - before_s < 0.3, (
+            "the broker works on for clients that have gone"
+        )
 
 
 @pytest.mark.parametrize(
@@ -59,13 +55,13 @@ def test_requests_that_take_long_keep_nobody_waiting(
 ) -> None:
     with BrokerProcess(tmp_path / "data") as broker:
         attacks.many_topics(broker)
-        before = resident(broker)
+        before = resident_bytes(broker.process.pid)
         with Witness(broker, pid=broker.process.pid) as witness:
             attack(broker)
             witness.stop()
         assert witness.failure is None
         assert witness.longest_cpu_s < 0.5, "the rest of a long request was done in one step"
-        assert resident(broker) - before < 384 << 20
+        assert resident_bytes(broker.process.pid) - before < 384 << 20
 
 
 def test_a_crowd_of_silent_clients_keeps_nobody_out_and_no_file_shut(tmp_path: Path) -> None:
@@ -89,22 +85,18 @@ def test_a_crowd_of_silent_clients_keeps_nobody_out_and_no_file_shut(tmp_path: P
     assert "this one has been silent longest" in (tmp_path / "broker.err").read_text()
 
 
-def resident(broker: BrokerProcess) -> int:
-    """Return the process's resident memory (proc(5), statm)."""
-    pages = int(Path(f"/proc/{broker.process.pid}/statm").read_text().split()[1])
-    return pages * os.sysconf("SC_PAGE_SIZE")
-
-
 def test_bombs_are_refused_at_once_and_long_batches_let_others_through(tmp_path: Path) -> None:
     with BrokerProcess(tmp_path / "data") as broker:
         with RawClient(broker) as client:
             client.create_topic("t")
         for codec in (Compression.ZSTD, Compression.GZIP):
             bomb = attacks.wrong_bomb(codec)
-            before_s, before = cpu_s(broker), resident(broker)
+            before_s, before = cpu_s(broker.process.pid), resident_bytes(broker.process.pid)
             assert attacks.produce(broker, "t", bomb)[0] is ErrorCode.UNKNOWN_SERVER_ERROR
-            assert cpu_s(broker) - before_s < 0.3, "it was expanded behind the first bad record"
-            assert resident(broker) - before < 32 << 20
+            assert cpu_s(broker.process.pid) - before_s < 0.3, (
+                "it was expanded behind the first bad record"
+            )
+            assert resident_bytes(broker.process.pid) - before < 32 << 20
         for batch in (attacks.right_bomb(), attacks.large_record()):
             with Witness(broker, f"canary-{len(batch)}", broker.process.pid) as witness:
                 error, _ = attacks.produce(broker, "t", batch)
