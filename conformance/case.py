@@ -41,6 +41,11 @@ class Case:
     function: str
     config: tuple[tuple[str, str], ...] = ()
 
+    @property
+    def area(self) -> str:
+        """The first part of the id: "PROD" of "PROD-05"."""
+        return self.id.partition("-")[0]
+
 
 class Deviation(AssertionError):
     """The target's response differs from what the requirement demands."""

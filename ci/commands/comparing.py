@@ -10,7 +10,8 @@ from typing import Annotated, Any
 
 import typer
 
-from ci.commands.options import JsonOption, check_above_zero
+from ci.commands.examining import Cases
+from ci.commands.options import JsonOption, check_above_zero, check_directory
 from ci.errors import UsageError
 
 EXAMINED = ".json"
@@ -44,11 +45,8 @@ def compare(
     check_above_zero(max_time=max_time)
     if len(targets) < 2:
         raise UsageError("compare: name at least two targets, or files of results")
-    if out.exists() and not out.is_dir():
-        raise UsageError(f"--out {out}: it is no directory")
-    options = ["--priority", priority]
-    options += ["-k", keyword] if keyword else []
-    options += ["--max-time", f"{max_time:g}"] if max_time else []
+    check_directory("--out", out)
+    options = Cases(keyword=keyword, priority=priority, max_time=max_time).words(())
     for given in targets:
         _check(given)
     found: list[Compared] = []

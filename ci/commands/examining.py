@@ -6,7 +6,7 @@ import json
 import re
 import sys
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -216,11 +216,11 @@ def _held_against(
     known: Sequence[Known], results: dict[str, Any], baseline: Path | None
 ) -> tuple[dict[str, Any], int]:
     """Print how the results differ from the known failures; return that and the exit status."""
-    from conformance.reporting.baseline import as_dict, difference
+    from conformance.reporting.baseline import difference
 
     found = difference(results, known, str(baseline))
     print(*found.lines(), sep="\n", file=sys.stderr)
-    return as_dict(found), 1 if found.is_red() else 3 if results["ended"] else 0
+    return asdict(found), 1 if found.is_red() else 3 if results["ended"] else 0
 
 
 @conform_app.command("list")

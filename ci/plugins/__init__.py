@@ -156,8 +156,10 @@ def _add_cases(name: str, given: Any) -> None:
         raise PluginError("it is no module or package of cases")
     for module in listing.modules_of(given):
         for listed in listing.cases_of(module):
-            if listed.area in listing.AREAS:
-                raise PluginError(f"case {listed.case.id}: {listed.area} is an area of our own")
+            if listed.case.area in listing.AREAS:
+                raise PluginError(
+                    f"case {listed.case.id}: {listed.case.area} is an area of our own"
+                )
             if listed.case.api not in CAMEL.values():
                 raise PluginError(f"case {listed.case.id}: no API is called {listed.case.api}")
     listing.FOLDERS.append(given)

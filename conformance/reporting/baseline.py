@@ -14,7 +14,7 @@ from __future__ import annotations
 import json
 import tomllib
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -98,11 +98,6 @@ def difference(results: Mapping[str, Any], known: Iterable[Known], file: Path | 
     return Difference(
         str(file), len(failed) - len(new), tuple(each["nodeid"] for each in new), tuple(mended)
     )
-
-
-def as_dict(found: Difference) -> dict[str, Any]:
-    """Return the difference as the results of `conform` hold it."""
-    return asdict(found)
 
 
 def _of_results(read: Mapping[str, Any]) -> Iterator[Known]:

@@ -59,10 +59,6 @@ class Listed:
     function: FunctionType = field(repr=False, compare=False)
 
     @property
-    def area(self) -> str:
-        return self.case.id.partition("-")[0]
-
-    @property
     def sentence(self) -> str:
         """The name of the case's function as a sentence."""
         return self.case.function.removeprefix("test_").replace("_", " ")
@@ -80,7 +76,9 @@ def all_cases() -> list[Listed]:
     """Return every case, ordered by area, id and name."""
     found = [listed for module in _modules() for listed in cases_of(module)]
     areas = {area: place for place, area in enumerate(AREAS)}
-    return sorted(found, key=lambda c: (areas.get(c.area, len(areas)), c.case.id, c.case.function))
+    return sorted(
+        found, key=lambda c: (areas.get(c.case.area, len(areas)), c.case.id, c.case.function)
+    )
 
 
 def _modules() -> Iterator[ModuleType]:
@@ -126,7 +124,7 @@ def list_cases(form: Form = "text") -> str:
 def _by_area(cases: Sequence[Listed]) -> Mapping[str, list[Listed]]:
     areas: dict[str, list[Listed]] = defaultdict(list)
     for listed in cases:
-        areas[listed.area].append(listed)
+        areas[listed.case.area].append(listed)
     return areas
 
 
@@ -185,7 +183,7 @@ def _as_json(cases: Sequence[Listed]) -> str:
         {
             **asdict(listed.case),
             "requires": sorted(listed.case.requires),
-            "area": listed.area,
+            "area": listed.case.area,
             "file": listed.file,
         }
         for listed in cases

@@ -86,7 +86,7 @@ class Results:
             "id": stated.id,
             "name": stated.function,
             "nodeid": nodeid,
-            "area": stated.id.split("-")[0],
+            "area": stated.area,
             "api": stated.api,
             "version": version,
             "priority": stated.priority,

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
@@ -38,15 +37,15 @@ class Selection:
         """Return whether the examination runs this case."""
         return (
             (not self.ids or stated.id in self.ids)
-            and (not self.areas or area_of(stated.id) in self.areas)
+            and (not self.areas or stated.area in self.areas)
             and PRIORITIES.index(stated.priority) <= PRIORITIES.index(self.priority)
         )
 
     def check(self, known: Iterable[Case]) -> None:
         """Raise UsageError that names the first id or area of which there is no case."""
-        ids = {stated.id for stated in known}
-        _check("case", self.ids, sorted(ids))
-        _check("area", self.areas, sorted({area_of(each) for each in ids}))
+        cases = list(known)
+        _check("case", self.ids, sorted({stated.id for stated in cases}))
+        _check("area", self.areas, sorted({stated.area for stated in cases}))
 
 
 def add_options(group: pytest.OptionGroup) -> None:
@@ -55,11 +54,6 @@ def add_options(group: pytest.OptionGroup) -> None:
     group.addoption("--case", metavar="ID", help="run only this case; repeatable", **repeatable)
     group.addoption("--area", metavar="AREA", help="run only this area; repeatable", **repeatable)
     group.addoption("--priority", default="P2", help="run cases up to this priority: P0, P1 or P2")
-
-
-def area_of(case_id: str) -> str:
-    """Return the area of a case, the first part of its id: "PROD" of "PROD-05"."""
-    return re.split("-", case_id, maxsplit=1)[0]
 
 
 def _check(what: str, wanted: Iterable[str], known: Sequence[str]) -> None:
