@@ -41,10 +41,11 @@ from reference_impl.core.partitions.partition import Holder, Partition
 from reference_impl.core.partitions.purgatory import Purgatory
 from reference_impl.core.partitions.replicas import Replicas
 from reference_impl.core.quorum import duties
-from reference_impl.core.quorum.election_state import ElectionFile
+from reference_impl.core.quorum.elections.election_state import ElectionFile
+from reference_impl.core.quorum.member import Member, Settings
 from reference_impl.core.quorum.metadata_log import METADATA, MetadataLog, log_config
 from reference_impl.core.quorum.metadata_transactions import Committed
-from reference_impl.core.quorum.quorum import Hooks, Member, Quorum, Settings
+from reference_impl.core.quorum.quorum import Hooks, Quorum
 from reference_impl.core.quorum.snapshots.formatting import first_records
 from reference_impl.core.quorum.voters.voter_set import Voter, Voters, voters_of
 from reference_impl.core.quotas.throttling import Throttles

@@ -17,7 +17,9 @@ from reference_impl.core.partitions.fetch_sessions import replica_of
 from reference_impl.core.quorum import messages
 from reference_impl.core.quorum.metadata_log import TOPIC, TOPIC_ID
 from reference_impl.core.quorum.quorum import Quorum
+from reference_impl.core.quorum.snapshots.snapshot_file import SnapshotId
 from reference_impl.core.refused import Refused
+from reference_impl.core.rules.agreeing import LogEnd
 from reference_impl.core.waiting.waits import MetadataNews
 from reference_impl.wire import ErrorCode, Struct, definition
 
@@ -85,7 +87,7 @@ def read(quorum: Quorum, wanted: Struct, replica_id: int) -> dict[str, Any]:
     """Return the fields of the answer: the snapshot that the follower needs, or the point at which
     its log diverges from ours, or the batches after its end. Note the follower's progress."""
     epoch, offset = wanted.last_fetched_epoch, wanted.fetch_offset
-    snapshot = quorum.snapshot_for((epoch, offset))
+    snapshot = snapshot_for(quorum, (epoch, offset))
     if snapshot is not None:
         id = RESPONSE.struct("SnapshotId", end_offset=snapshot.offset, epoch=snapshot.epoch)
         return {"snapshot_id": id}
@@ -97,6 +99,17 @@ def read(quorum: Quorum, wanted: Struct, replica_id: int) -> dict[str, Any]:
         quorum.fetched((replica_id, wanted.replica_directory_id), offset)
     records = quorum.log.read(offset, wanted.partition_max_bytes)
     return {"records": records}
+
+
+def snapshot_for(quorum: Quorum, follower: LogEnd) -> SnapshotId | None:
+    """Return the snapshot that a follower must fetch because the leader's log cannot continue the
+    follower's log, or None if it can."""
+    snapshots = quorum.log.snapshots
+    if snapshots.earliest is None:
+        return None
+    earliest = snapshots.earliest.epoch, snapshots.earliest.offset
+    is_needed = quorum.rules.needs_snapshot(follower, quorum.log.start_offset, earliest)
+    return snapshots.latest if is_needed else None
 
 
 def answer(quorum: Quorum, **fields: Any) -> Struct:

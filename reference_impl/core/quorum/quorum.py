@@ -1,105 +1,49 @@
 """One node's part in the quorum of the metadata log: Raft, as Kafka words it.
 
 Source: KafkaRaftClient.java, QuorumState.java; KIP-595, KIP-996. Read it in this order: `states.py`
-(the table of moves), `rules/agreeing.py` (the safety decisions), then this file, where each move
-happens; `duties.py` asks the other nodes, and `handlers/` answers them. A node is a voter, or an
-observer, which fetches the log and never votes.
+(the table of moves), `rules/agreeing.py` (the safety decisions), `quorum_state.py` (what a node
+knows), then this file, where each move happens; `duties.py` asks the other nodes, and `handlers/`
+answers them. A node is a voter, or an observer, which fetches the log and never votes.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 from typing import Protocol
-from uuid import UUID
 
-from reference_impl.core.configs.broker import BrokerConfig
-from reference_impl.core.configs.cluster import AUTO_JOIN
 from reference_impl.core.moment import Moment
-from reference_impl.core.quorum.election_state import (
+from reference_impl.core.quorum.elections.election_state import (
     EPOCH_MAX,
     BadQuorumState,
     ElectionFile,
     ElectionState,
 )
-from reference_impl.core.quorum.epochs_ahead import EpochsAhead
+from reference_impl.core.quorum.elections.epochs_ahead import EpochsAhead
 from reference_impl.core.quorum.leadership import Leadership
+from reference_impl.core.quorum.member import Member
 from reference_impl.core.quorum.metadata_log import MetadataLog
 from reference_impl.core.quorum.metadata_transactions import Committed
-from reference_impl.core.quorum.snapshots.snapshot_file import Snapshot, SnapshotId
+from reference_impl.core.quorum.quorum_state import QuorumState
+from reference_impl.core.quorum.snapshots.snapshot_file import Snapshot
 from reference_impl.core.quorum.states import RAFT, Move, State
-from reference_impl.core.quorum.voters.voter_set import KRAFT_VERSIONS, ReplicaKey, Voter, Voters
+from reference_impl.core.quorum.voters.voter_set import ReplicaKey, Voters
 from reference_impl.core.refused import Refused
 from reference_impl.core.rules import Rules
 from reference_impl.core.rules.agreeing import LogEnd
 from reference_impl.core.security.listeners import Endpoint
 from reference_impl.wire import ErrorCode, Struct
 
-FIRST_BOOTSTRAP = -2
-"""The number of the first bootstrap server, whose node id is unknown, among `Quorum.others`."""
-
 
 class Listener(Protocol):
-    """A part of the node that is given the committed metadata records and told of new leaders."""
+    """A part of the node that receives the committed metadata records and each new leader."""
 
     def committed(self, batch: Committed) -> None:
         """Apply committed records; each batch comes once, in the log's order."""
 
     def leader_changed(self, leader_id: int | None, epoch: int) -> None:
-        """Note the new leader. The leader itself is told once all records of earlier epochs are
-        committed and were passed to `committed`, so that it knows the state that it leads."""
-
-
-@dataclass(frozen=True, slots=True)
-class Settings:
-    """The time-outs of a node in the quorum."""
-
-    election_timeout_ms: int
-    election_backoff_ms_max: int
-    fetch_timeout_ms: int
-    request_timeout_ms: int
-    retry_backoff_ms: int
-    snapshot_bytes_max: int
-    """The bytes of a snapshot that a follower fetches at once."""
-    joins_by_itself: bool = False
-    """Whether a controller that is no voter asks the leader to become one (KIP-1186)."""
-
-    @classmethod
-    def of(cls, config: BrokerConfig) -> Settings:
-        """Return the configured time-outs."""
-        names = (
-            *("election.timeout", "election.backoff.max", "fetch.timeout"),
-            *("request.timeout", "retry.backoff"),
-        )
-        keys = *(f"{name}.ms" for name in names), "fetch.snapshot.max.bytes"
-        election, backoff, fetch, request, retry, snapshot = (
-            config.number(f"controller.quorum.{key}") for key in keys
-        )
-        joins = config.flag(AUTO_JOIN) and config.membership().is_controller
-        return cls(election, backoff, fetch, request, retry, snapshot, joins)
-
-    @property
-    def quorum_patience_ms(self) -> int:
-        """The milliseconds after which a leader resigns if no majority has fetched from it
-        (KAFKA-15489)."""
-        return self.fetch_timeout_ms * 3 // 2
-
-
-@dataclass(frozen=True, slots=True)
-class Member:
-    """The place of a node in the quorum."""
-
-    node_id: int
-    directory_id: UUID
-    """The id of the directory that holds the metadata log."""
-    cluster_id: str
-    settings: Settings
-    listener: str = ""
-    """The listener on which controllers ask each other."""
-    endpoints: Mapping[str, Endpoint] = field(default_factory=dict)
-    """The addresses of this node's controller, by listener."""
-    bootstrap: Sequence[Endpoint] = ()
-    """Controllers that know who leads, for a node that knows nobody yet."""
+        """Note the new leader. The leader itself is notified after every record of an earlier epoch
+        is committed and was passed to `committed`, so that it knows the state that it leads."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,8 +59,8 @@ class Hooks:
     started."""
 
 
-class Quorum:
-    """The state of one node in the quorum, and its metadata log."""
+class Quorum(QuorumState):
+    """The moves of one node in the quorum: elections, leading and following."""
 
     def __init__(
         self,
@@ -128,135 +72,19 @@ class Quorum:
         hooks: Hooks,
     ) -> None:
         """Create a node that has not started."""
-        self.node_id, self.cluster_id = member.node_id, member.cluster_id
-        self.directory_id = member.directory_id
-        self.settings, self.member = member.settings, member
-        self._told_endpoints: dict[int, Endpoint] = {}
-        """Where leaders have said that they are, by their ids."""
-        self.log, self.moment, self.rules = log, moment, rules
-        self.state = State.UNATTACHED
-        self.election = ElectionState()
-        self.turn = 0
-        """The number of state changes so far. An answer or timer of an earlier turn is ignored."""
-        self.deadline_ms: int | None = None
-        """The time at which the current state ends, in milliseconds of the monotonic clock; None if
-        it does not end by itself."""
-        self.votes: dict[int, bool] = {}
-        """Voter -> whether it has granted its vote (or pre-vote) in this turn."""
-        self.leadership: Leadership | None = None
-        self.hears_leader = False
-        """Whether a fetch from the leader of this epoch has succeeded, in this turn."""
-        self.refusals: dict[int, ErrorCode] = {}
-        """Node -> the error with which it refuses this node, of which a report was made."""
-        self.successors: Sequence[ReplicaKey] = ()
-        """After this leader has resigned: the other voters, the most suitable leader first."""
+        super().__init__(member, log, moment, rules)
         self._file, self._moved, self._changed = file, hooks.moved, hooks.changed
         self._catch_up, self._has_caught_up = hooks.caught_up, False
         self._listeners: list[Listener] = []
         self._epochs_ahead = EpochsAhead(moment)
 
-    # --- what others ask ----------------------------------------------------------------------
-
-    @property
-    def epoch(self) -> int:
-        """The newest epoch that this node knows of."""
-        return self.election.epoch
-
-    @property
-    def voters(self) -> Voters:
-        """The voters in force, by their ids."""
-        return self.log.voters.latest.voters
-
-    @property
-    def key(self) -> ReplicaKey:
-        """The id of this node, and that of the directory with its log."""
-        return self.node_id, self.directory_id
-
-    @property
-    def leader_id(self) -> int | None:
-        """The leader of the epoch, as far as this node knows, unless it has resigned."""
-        return None if self.state is State.RESIGNED else self.election.leader_id
-
-    @property
-    def is_leader(self) -> bool:
-        """Whether this node leads the quorum."""
-        return self.state is State.LEADER
-
-    @property
-    def active_epoch(self) -> int | None:
-        """The epoch in which the controller of this node may decide: this node leads in it and has
-        applied all earlier records. None if another controller may be the active one."""
-        is_active = self.leadership is not None and self.leadership.is_announced
-        return self.epoch if is_active else None
-
-    @property
-    def is_voter(self) -> bool:
-        """Whether this node votes; if not it is an observer."""
-        own = self.voters.get(self.node_id)
-        return own is not None and own.is_replica(self.key)
-
-    @property
-    def own_voter(self) -> Voter:
-        """The description of this node as a voter that it would give now."""
-        return Voter(self.node_id, self.directory_id, self.member.endpoints, KRAFT_VERSIONS)
-
-    def endpoint_of(self, node_id: int) -> Endpoint | None:
-        """Return the address of another node's controller, or of a bootstrap server (`others`).
-        Return None if it is unknown."""
-        if node_id <= FIRST_BOOTSTRAP:
-            return self.member.bootstrap[FIRST_BOOTSTRAP - node_id]
-        voter = self.voters.get(node_id)
-        named = None if voter is None else voter.endpoints.get(self.member.listener)
-        return self._told_endpoints.get(node_id) or named
-
     def note_endpoint(self, node_id: int, endpoint: Endpoint) -> None:
-        """Note where a node is that is not a voter yet."""
+        """Note the address of a node that is not a voter yet."""
         self._told_endpoints[node_id] = endpoint
 
-    @property
-    def others(self) -> Sequence[int]:
-        """The other voters, and the bootstrap servers by numbers below FIRST_BOOTSTRAP: nodes that
-        may know the leader (KafkaRaftClient.maybeSendFetchToAnyBootstrap)."""
-        servers = range(FIRST_BOOTSTRAP, FIRST_BOOTSTRAP - len(self.member.bootstrap), -1)
-        return [*(voter for voter in self.voters if voter != self.node_id), *servers]
-
-    @property
-    def _may_stand(self) -> bool:
-        """Whether this node stands for election. A leader that has removed itself does so until it
-        knows that this is committed: it may be the only one whose log the others may follow (Raft,
-        dissertation, 4.2.2)."""
-        committed = self.log.voters.before(self.high_watermark).voters.get(self.node_id)
-        return self.is_voter or (committed is not None and committed.is_replica(self.key))
-
-    @property
-    def _is_alone(self) -> bool:
-        return self.is_voter and len(self.voters) == 1
-
-    @property
-    def end_offset(self) -> int:
-        """The number of records in this node's log, whether or not they are committed."""
-        return self.log.end_offset
-
-    @property
-    def high_watermark(self) -> int:
-        """The number of records that are committed, as far as this node knows."""
-        return self.log.high_watermark
-
-    @property
-    def told_high_watermark(self) -> int:
-        """The high watermark that this leader reports to other nodes. It is -1 until a majority has
-        a record of the leader's own epoch: only then does the leader know what is committed
-        (LeaderState.highWatermark)."""
-        is_known = self.leadership is not None and self.leadership.is_announced
-        return self.high_watermark if is_known else -1
-
-    @property
-    def is_in_transaction(self) -> bool:
-        """Return whether the committed part of the log ends within a metadata transaction."""
-        return self.log.is_in_transaction
-
     def listen(self, listener: Listener) -> None:
-        """Tell a listener of all records that are committed from now on, and of each new leader."""
+        """Notify a listener of all records that are committed from now on, and of each new
+        leader."""
         self._listeners.append(listener)
         self.log.listen(listener.committed)
 
@@ -311,14 +139,6 @@ class Quorum:
                     else ElectionState(self.epoch, None, *self.key)
                 )
                 self._move(Move.TIMED_OUT, following, self._election_ms())
-
-    def _election_ms(self) -> int:
-        """Return the time-out of an election in milliseconds. It is random, so that voters do not
-        all become candidates at the same time."""
-        return self.settings.election_timeout_ms + self._chance(self.settings.election_timeout_ms)
-
-    def _chance(self, below: int) -> int:
-        return int.from_bytes(self.moment.random_bytes(4), "big") % max(1, below)
 
     # --- moves --------------------------------------------------------------------------------
 
@@ -505,16 +325,6 @@ class Quorum:
             now_ms, wall_ms = self.moment.monotonic_ms, self.moment.now_ms
             self.leadership.fetched(replica, offset, self.end_offset, now_ms, wall_ms)
             self.commit()
-
-    def snapshot_for(self, follower: LogEnd) -> SnapshotId | None:
-        """Return the snapshot that a follower must fetch because this leader's log cannot continue
-        the follower's log, or None if it can."""
-        snapshots = self.log.snapshots
-        if snapshots.earliest is None:
-            return None
-        earliest = snapshots.earliest.epoch, snapshots.earliest.offset
-        is_needed = self.rules.needs_snapshot(follower, self.log.start_offset, earliest)
-        return snapshots.latest if is_needed else None
 
     def heard(self, replica: ReplicaKey) -> None:
         """Note that a replica fetches a snapshot."""

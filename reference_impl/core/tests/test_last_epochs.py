@@ -7,13 +7,13 @@ import pytest
 from reference_impl.core.events import ConnectionOpened
 from reference_impl.core.log.directories.log_directory import LogDirectory
 from reference_impl.core.quorum import messages
-from reference_impl.core.quorum.election_state import (
+from reference_impl.core.quorum.elections.election_state import (
     EPOCH_MAX,
     BadQuorumState,
     ElectionFile,
     ElectionState,
 )
-from reference_impl.core.quorum.epochs_ahead import EPOCHS_AHEAD_MAX
+from reference_impl.core.quorum.elections.epochs_ahead import EPOCHS_AHEAD_MAX
 from reference_impl.core.quorum.voters.voter_set import Voter, VoterHistory, voters_of
 from reference_impl.core.rules import Rules
 from reference_impl.core.storage import MemoryStorage

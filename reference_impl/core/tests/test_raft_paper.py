@@ -15,7 +15,7 @@ import pytest
 from reference_impl.core.effects import Respond
 from reference_impl.core.log.directories.log_directory import LogDirectory
 from reference_impl.core.quorum import messages
-from reference_impl.core.quorum.election_state import ElectionFile, ElectionState
+from reference_impl.core.quorum.elections.election_state import ElectionFile, ElectionState
 from reference_impl.core.quorum.metadata_log import MetadataLog
 from reference_impl.core.quorum.voters.voter_set import Voter, VoterHistory, voters_of
 from reference_impl.core.rules import Rules

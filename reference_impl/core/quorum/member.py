@@ -1,0 +1,63 @@
+"""The place of a node in the quorum: its ids, addresses and time-outs, which never change."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from uuid import UUID
+
+from reference_impl.core.configs.broker import BrokerConfig
+from reference_impl.core.configs.cluster import AUTO_JOIN
+from reference_impl.core.security.listeners import Endpoint
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """The time-outs of a node in the quorum."""
+
+    election_timeout_ms: int
+    election_backoff_ms_max: int
+    fetch_timeout_ms: int
+    request_timeout_ms: int
+    retry_backoff_ms: int
+    snapshot_bytes_max: int
+    """The bytes of a snapshot that a follower fetches at once."""
+    joins_by_itself: bool = False
+    """Whether a controller that is no voter asks the leader to become one (KIP-1186)."""
+
+    @classmethod
+    def of(cls, config: BrokerConfig) -> Settings:
+        """Return the configured time-outs."""
+        names = (
+            *("election.timeout", "election.backoff.max", "fetch.timeout"),
+            *("request.timeout", "retry.backoff"),
+        )
+        keys = *(f"{name}.ms" for name in names), "fetch.snapshot.max.bytes"
+        election, backoff, fetch, request, retry, snapshot = (
+            config.number(f"controller.quorum.{key}") for key in keys
+        )
+        joins = config.flag(AUTO_JOIN) and config.membership().is_controller
+        return cls(election, backoff, fetch, request, retry, snapshot, joins)
+
+    @property
+    def quorum_patience_ms(self) -> int:
+        """The milliseconds after which a leader resigns if no majority has fetched from it
+        (KAFKA-15489)."""
+        return self.fetch_timeout_ms * 3 // 2
+
+
+@dataclass(frozen=True, slots=True)
+class Member:
+    """The place of a node in the quorum."""
+
+    node_id: int
+    directory_id: UUID
+    """The id of the directory that holds the metadata log."""
+    cluster_id: str
+    settings: Settings
+    listener: str = ""
+    """The listener on which controllers ask each other."""
+    endpoints: Mapping[str, Endpoint] = field(default_factory=dict)
+    """The addresses of this node's controller, by listener."""
+    bootstrap: Sequence[Endpoint] = ()
+    """Controllers that know who leads, for a node that knows nobody yet."""
