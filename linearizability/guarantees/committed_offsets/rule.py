@@ -59,33 +59,40 @@ after a fault)."""
 
 
 class CommittedOffsets(Checker):
-    """An answer to OffsetFetch (with `require_stable`) names an offset that nobody committed
-    before, or one that a later commit had replaced, or with another leader epoch or metadata beside
-    it than was committed (where that is told); or it names none, although one was acknowledged. Or
-    a commit of a member was accepted that was asked for after one of a newer generation (KIP-848:
-    epoch) of the group had been accepted for the same partition, of another member where members
-    are known (KIP-1251: its own older epoch may do), or its own where it speaks the classic
-    protocol, in which a group has one generation at a time. Or, within one generation, a commit of
-    a member was accepted that was asked for after one of another member for the partition, and that
-    one after one of its own: in a generation a partition has one owner, whom only the next process
-    of its `group.instance.id` replaces (KIP-345), for ever.
+    """The answers to OffsetFetch, and the commits that a coordinator accepts, agree with the
+    commits before them. The kinds of anomaly:
 
-    Or an answer was asked for after the offsets of a transaction had been accepted, and given
-    before its commit, which was acknowledged, was asked for: until then OffsetFetch must not return
-    the offset. Or one still said that a transaction may change the offset (UNSTABLE_OFFSET_COMMIT)
-    10 s after all that had sent offsets there had ended: their end had been acknowledged, or the
-    largest time-out and the sweep were over (faults in the minute before excuse both,
-    `overdue.py`).
+    - `unexplained-offset`: an answer names an offset that nobody had committed, or that a later
+      commit had replaced; or the leader epoch or metadata in the answer differs from the commit's,
+      if the history has both.
+    - `forgotten-offset`: an answer names no offset, although a commit was acknowledged before.
+    - `old-generation-commits`: a commit was accepted although it was invoked after a commit of a
+      newer generation (KIP-848: member epoch) had been accepted for the partition. If members are
+      known, the newer commit must be another member's, since a consumer may use an older epoch of
+      its own (KIP-1251); in the classic protocol it may be the member's own, since a group has one
+      generation at a time.
+    - `two-owners`: within one generation, member A committed for a partition, then B, then A again.
+      A partition has one owner in a generation; only a restarted process with the same
+      `group.instance.id` may replace the owner, and then for ever (KIP-345).
+    - `told-while-undecided`: an answer to a request with `require_stable` came while a transaction
+      was open whose offsets had been accepted and which was committed later. Until its commit is
+      requested, OffsetFetch must not return an offset.
+    - `undecided-for-ever`: an answer still said that a transaction may change the offset
+      (UNSTABLE_OFFSET_COMMIT) 10 s after the end of every transaction that had sent offsets there:
+      the end had been acknowledged, or the largest time-out and the coordinator's check for
+      timed-out transactions were over. Faults in the minute before excuse this (`overdue.py`).
 
     Commits that overlap may have reached the coordinator in any order. A commit of unknown outcome,
-    and one of a transaction that was not aborted, may take effect at any time. A former coordinator
-    that does not know its successor answers from its old state (OffsetFetch is not replicated):
-    until the final phase an answer may be a minute old. The history must name every commit of the
-    group, and every deletion (OffsetDelete, DeleteGroups) as a commit of nothing; no expiry
-    (offsets.retention.minutes, a week) may have come between: a recorder that cannot say so records
-    no fetches. Source: KIP-447 (require_stable); KIP-496; KIP-229; OffsetFetchResponse.json,
-    CommittedOffset; OffsetCommitRequest.json, GenerationIdOrMemberEpoch. Counted: answers, and
-    accepted commits of which the generation is known.
+    and a commit in a transaction that was not aborted, may take effect at any time. A former
+    coordinator that does not know its successor answers from its old state, since OffsetFetch is
+    not replicated: until the final phase an answer may be a minute old. The history must contain
+    every commit of the group, and every deletion (OffsetDelete, DeleteGroups) as a commit without
+    an offset. No offset may have expired during the run (offsets.retention.minutes, a week): a
+    recorder that cannot exclude this records no fetches.
+
+    Source: KIP-447 (require_stable); KIP-496; KIP-229; OffsetFetchResponse.json, CommittedOffset;
+    OffsetCommitRequest.json, GenerationIdOrMemberEpoch. Counted: answers, and accepted commits
+    whose generation is known.
     """
 
     name: ClassVar[str] = "committed_offsets"

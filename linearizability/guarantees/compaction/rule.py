@@ -39,13 +39,19 @@ DELETE_RETENTION_MS = 24 * HOUR_MS
 
 
 class Compaction(Checker):
-    """A complete read lacks the last record of a key: a value, or a tombstone that was sent less
-    than delete.retention.ms ago (an anomaly of another kind if more than an hour was left, since
-    few clocks are that wrong). Or it shows a record at another offset than the acknowledged one. Or
-    it lacks the last tombstone of a key, however old, but shows a value that the tombstone had
-    removed (`key-resurrected`): the cleaning that removes a tombstone comes delete.retention.ms
-    after the one that removed what lies below it. A read that takes that long may see such a value,
-    and a replica that was down for that long may still have it (`overdue.py`).
+    """A complete read of a compacted log shows the last record of every key at its offset. The
+    kinds of anomaly:
+
+    - `last-value-lost`: the read lacks the last record of a key, a value.
+    - `tombstone-lost-early`: the read lacks the last record of a key, a tombstone that was sent
+      less than delete.retention.ms ago; `tombstone-lost-hours-early` if more than an hour was left,
+      since few clocks are that wrong.
+    - `record-moved`: the read shows a record at another offset than the acknowledged one.
+    - `key-resurrected`: the read lacks the last tombstone of a key, however old, but shows a value
+      that the tombstone had removed. The cleaning that removes a tombstone comes
+      delete.retention.ms after the cleaning that removed the values below it. A read that takes
+      that long may see such a value, and a replica that was down for that long may still have it
+      (`overdue.py`).
 
     Compaction may only remove a record below a later one of the same key. The last record of a key
     is one that was acknowledged under acks=all before the read began (plain or committed), with no

@@ -47,20 +47,26 @@ ENDED = {
 
 
 class EndsHonoured(Checker):
-    """The acknowledged end of a transaction contradicts what its partitions or its group show.
+    """The acknowledged end of a transaction agrees with what its partitions and its group show.
+    These are anomalies:
 
-    A commit was acknowledged, but a record of the transaction has an ABORT marker behind it, or the
-    offsets that it sent are not in force. An abort was acknowledged and no commit was ever
-    requested, or neither was ever requested, but a record has a COMMIT marker, was given to a
-    read_committed reader (only if neither was requested; otherwise `aborted_reads` reports it), or
-    the offsets are in force. Whatever its end: a record has no marker after it in a whole raw read,
-    though the last stable offset had passed it before, or a record of the producer's next
-    transaction follows; or a record was appended after the end had been acknowledged. If the end is
-    unknown: offsets are in force although records are aborted, or the other way round.
-
-    Or a client library committed a transaction although it had reported the failure of a send in
-    it, definite or unknown: the application takes for complete what lacks a record. No broker can
-    know; the client must refuse (KafkaProducer.commitTransaction; librdkafka, txn_requires_abort).
+    - A commit was acknowledged, but an ABORT marker follows a record of the transaction, or the
+      offsets that it sent are not in force.
+    - An abort was acknowledged and a commit was never requested, but a COMMIT marker follows a
+      record, or the offsets are in force.
+    - Neither was requested, but a COMMIT marker follows a record, a read_committed reader received
+      a record, or the offsets are in force. (If an abort was requested, `aborted_reads` reports the
+      reader.)
+    - Whatever the end: a whole raw read shows no marker after a record, although the last stable
+      offset had passed the record before, or a record of the producer's next transaction follows
+      it.
+    - Whatever the end: a record was appended after the end had been acknowledged.
+    - The end is unknown: the offsets are in force although records are aborted, or the other way
+      round.
+    - A client library committed a transaction after it had reported that a send in it had failed,
+      or may have failed. The application then believes that all records are committed, but one is
+      missing. The broker cannot know of the failed send, so the client must refuse the commit
+      (KafkaProducer.commitTransaction; librdkafka, txn_requires_abort).
 
     An acknowledged end is final: EndTxn is answered when the coordinator has written its decision
     (TransactionCoordinator.endTransaction, PrepareCommit), before the markers are written. A

@@ -31,27 +31,30 @@ TOO_EARLY = "fenced-early"
 
 
 class Fencing(Checker):
-    """The broker accepts a request with an older epoch of a producer id although the client invoked
-    it after a newer epoch was known: it writes a record of a transaction to any partition, commits
-    an offset in a transaction, ends a transaction, or gets a new epoch by naming its own (KIP-360;
-    a repeated request may do that, so recorders leave out its epoch). Or InitProducerId returns an
-    epoch that was known before. Or a raw read shows a record or marker of an older epoch after a
-    newer one.
+    """A newer epoch of a producer id fences the older ones, and nothing else fences a producer.
+    These are anomalies:
 
-    Or the other way round, a producer is fenced although nobody came after it: its commit was
-    refused while its transaction was younger than its transaction.timeout.ms, it had asked for no
-    abort, and no other InitProducerId of its transactional id was known or in doubt
-    (`early_aborts`).
+    - The broker accepts a request with an older epoch, although the client invoked it after a newer
+      epoch was known: to write a record of a transaction to any partition, to commit an offset in a
+      transaction, to end a transaction, or to get a new epoch in exchange for its own (KIP-360;
+      recorders leave out the epoch of a repeated request, which may be accepted).
+    - InitProducerId returns an epoch that was known before.
+    - A raw read shows a record or marker of an older epoch after one of a newer epoch.
+    - A commit is refused as fenced although no newer producer can have caused that: the transaction
+      is younger than its transaction.timeout.ms, its producer has not requested an abort, and no
+      other InitProducerId of its transactional id was acknowledged or has an unknown outcome
+      (`early_aborts`).
 
-    An epoch is known once InitProducerId has returned it, or a record or offset of it has been
-    acknowledged: by then the markers of the transaction before are written, and the coordinator
-    refuses the older epoch; leaders ask it before they let a producer into a partition (KIP-890).
-    The end of a transaction makes no epoch known, because EndTxn itself raises it. A send has the
-    epoch that its record has in raw reads. Source: KIP-98, "Transactional Guarantees" (zombie
-    fencing); ProducerAppendInfo.checkProducerEpoch; TransactionCoordinator. Counted: records and
-    markers that follow another of their producer id; the partitions that transactions wrote to, the
-    offsets that they sent, their ends; epochs that InitProducerId accepted, and its answers about a
-    producer id that other rows also name.
+    An epoch is known once InitProducerId has returned it, or a record or offset with it has been
+    acknowledged: by then the markers of the previous transaction are written, and the coordinator
+    refuses the older epoch. Leaders ask the coordinator before they accept a producer in a
+    partition (KIP-890). The end of a transaction does not make its epoch known, because EndTxn
+    itself may raise the epoch. The epoch of a send is the one that its record has in raw reads.
+    Source: KIP-98, "Transactional Guarantees" (zombie fencing);
+    ProducerAppendInfo.checkProducerEpoch; TransactionCoordinator. Counted: records and markers that
+    follow another of their producer id; the partitions that transactions wrote to, the offsets that
+    they sent, their ends; epochs that InitProducerId accepted, and its answers about a producer id
+    that other rows also name.
     """
 
     name: ClassVar[str] = "fencing"

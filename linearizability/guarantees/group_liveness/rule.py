@@ -12,26 +12,29 @@ from linearizability.evidence.sessions import CUT_SHORT, OUTLIVED, STAYED
 
 
 class GroupLiveness(Checker):
-    """One of these lasted longer than a rebalance may take, while members polled and there was no
-    fault: no live member owned a partition (`partition-without-owner`; for a new partition of the
-    topic the time begins after metadata.max.age.ms, under KIP-848 at once); a live member owned
-    nothing, though there are more partitions than processes that were ever members
-    (`member-without-part`); or the group received nothing of a partition although an acknowledged
-    plain record was waiting there, and no member received anything else in the end
-    (`group-starved`). Or two members owned a partition at the same time in one generation
-    (`assigned-twice`).
+    """A duty of a group took longer than a rebalance may take, while members polled and there was
+    no fault; or a coordinator's answers contradict its assignment or a member's session. The kinds
+    of anomaly:
 
-    Or a coordinator's answers to a member's heartbeats contradict its session: the member was
-    removed although it had sent a heartbeat within the session time-out (`session-cut-short`), was
-    still accepted 10 s after the session had ended (`session-outlived`), or was still accepted
-    after it had left (`member-after-leaving`). Members that a fault met are left out.
+    - `partition-without-owner`: no live member owned a partition. (For a new partition of a topic
+      the time begins after metadata.max.age.ms, under KIP-848 at once.)
+    - `member-without-part`: a live member owned no partition, although there are more partitions
+      than processes that were ever members.
+    - `group-starved`: the group received nothing of a partition although an acknowledged plain
+      record was waiting there, and no member received anything else in the end.
+    - `assigned-twice`: two members owned a partition at the same time in one generation.
+    - `session-cut-short`: a member was removed although it had sent a heartbeat within the session
+      time-out.
+    - `session-outlived`: a member was still accepted 10 s after its session had ended.
+    - `member-after-leaving`: a member was still accepted after it had left.
 
-    A rebalance may take the sum of the session time-out (session.timeout.ms), the longest time that
-    any member spent between two polls (5 s at least, the rebalance time-out max.poll.interval.ms at
-    most), and 15 s. The partitions that members own are known from `owned` rows, the time-outs from
-    `subscribe` rows or else from Kafka's defaults. Source: docs, consumerconfigs
-    (session.timeout.ms, max.poll.interval.ms); KIP-62; KIP-848. Counted: partitions of groups that
-    were watched for longer than that, and pairs of consecutive requests of members.
+    Sessions of members that a fault affected are left out. A rebalance may take the sum of the
+    session time-out (session.timeout.ms), the longest time that any member spent between two polls
+    (5 s at least, the rebalance time-out max.poll.interval.ms at most), and 15 s. The partitions
+    that members own are known from `owned` rows, the time-outs from `subscribe` rows or else from
+    Kafka's defaults. Source: docs, consumerconfigs (session.timeout.ms, max.poll.interval.ms);
+    KIP-62; KIP-848. Counted: partitions of groups that were watched for longer than that, and pairs
+    of consecutive requests of members.
     """
 
     name: ClassVar[str] = "group_liveness"

@@ -23,23 +23,29 @@ minutes unless it is configured."""
 
 
 class HangingTransactions(Checker):
-    """A leader names a last stable offset below its high watermark, and the transaction which
-    begins there has ended: a raw read that was over before the leader was asked shows the marker,
-    and it lies below that high watermark. Or, once the final phase has lasted a minute: its end had
-    been acknowledged a minute before, or it has lasted longer than the largest
-    transaction.timeout.ms of the run's producers, the sweep and a minute. Or, in the final phase, a
-    record there was acknowledged longer ago than any transaction lasts. Or a commit was accepted
-    that was first requested too late after a record of the transaction had been acknowledged: later
-    than the largest time-out, the sweep and 5 s together (faults in between excuse that,
-    `overdue.py`). Or the other way round (`stable-while-open`): before a commit that was accepted
-    was first requested, a leader named a last stable offset above a record of the transaction, or a
-    read_committed reader received a record above it.
+    """An open transaction holds back the last stable offset, and only as long as it is open. The
+    kinds of anomaly:
 
-    A hanging transaction keeps read_committed readers from all records after it, for ever. In the
-    final phase every fault is healed; a coordinator that was down before writes its markers then.
-    The sweep is the interval at which a coordinator looks for timed-out transactions. Source:
-    KIP-98 (last stable offset); KIP-664 and KIP-890, "Motivation". Counted: answers that name a
-    last stable offset, and the partitions of transactions whose commit was accepted.
+    - `ended-but-open`: a leader names a last stable offset below its high watermark, although the
+      transaction that begins there has ended: a raw read that was over before the request shows the
+      marker below that high watermark.
+    - `open-for-too-long`: in the final phase, a leader names a last stable offset at a record that
+      was acknowledged longer ago than any transaction may last. Or the final phase has lasted a
+      minute, and the end of the transaction was acknowledged a minute before, or the transaction
+      has lasted longer than the largest transaction.timeout.ms of the run's producers, the sweep
+      and a minute together.
+    - `committed-too-late`: a commit was accepted that was requested later after a record's
+      acknowledgement than the largest time-out, the sweep and 5 s together. Faults in between
+      excuse this (`overdue.py`).
+    - `stable-while-open`: a transaction was committed, but before that commit was requested, a
+      leader named a last stable offset above a record of the transaction, or a read_committed
+      reader received a record above it.
+
+    The sweep is the interval at which a coordinator looks for timed-out transactions. A hanging
+    transaction keeps read_committed readers from all records after it, for ever. In the final phase
+    every fault is healed, and a coordinator that was down writes its markers. Source: KIP-98 (last
+    stable offset); KIP-664 and KIP-890, "Motivation". Counted: answers that name a last stable
+    offset, and the partitions of transactions whose commit was accepted.
     """
 
     name: ClassVar[str] = "hanging_transactions"
@@ -154,10 +160,11 @@ def in_time_or_late(events: pl.LazyFrame) -> pl.LazyFrame:
 
 
 def stable_while_open(events: pl.LazyFrame) -> pl.LazyFrame:
-    """Return the first answer that names a last stable offset above a record of an open
-    transaction, or the first read of a record above one (who reads the record itself is accused by
-    dirty_reads): reach, the offset below which everything was stable. A commit is accepted only if
-    the transaction was open until then."""
+    """Return, for each open transaction, the first answer that names a last stable offset above one
+    of its records, or the first read_committed read of another record above it (`dirty_reads`
+    reports a read of the record itself). reach: the offset below which everything was stable. Only
+    transactions whose commit was accepted count, since they were certainly open until the commit
+    was requested."""
     is_open = (
         ACKNOWLEDGED & (pl.col("told") == TOLD_COMMIT) & pl.col("commit_asked_ns").is_not_null()
     )

@@ -25,21 +25,25 @@ IN_ORDER_REFUSED = (
 
 
 class Idempotence(Checker):
-    """A raw read shows a record whose sequence does not follow the one before it, of one producer
-    id and epoch; or a new epoch of a producer id which does not begin with sequence 0.
+    """A sequence number does not follow the one before it, or a batch is refused although its
+    sequence follows. These are anomalies:
 
-    Or a raw producer of Touchstone, which numbers its batches after the acknowledged ones and
-    begins again after an unknown outcome, got OUT_OF_ORDER_SEQUENCE_NUMBER outside of transactions.
-    A send whose row names a sequence is left out: it repeats a number of the batch before it.
+    - A raw read shows a record whose sequence does not follow the sequence of the record before it,
+      of the same producer id and epoch.
+    - A new epoch of a producer id does not begin with sequence 0.
+    - Outside of transactions, a raw producer of Touchstone got OUT_OF_ORDER_SEQUENCE_NUMBER. It
+      numbers each batch after the last acknowledged one, and begins a new epoch after an unknown
+      outcome. (A send whose row names a sequence is left out: it repeats a number of the batch
+      before it.)
 
     A leader refuses a batch that does not follow with that error, and no other. Source: KIP-98,
     "Idempotent Producer Guarantees"; KIP-360 (a new epoch begins at 0);
     ProducerAppendInfo.checkSequence. The first record of a producer id in a read is not judged,
     since the leader's state before it is not known; nor is a record after a hole, which another
-    checker reports or which compaction made. Lower epochs are checked by `fencing`. If a producer
-    id expires on the broker while its client lives (producer.id.expiration.ms, a day), this rule
-    cannot recognise that. Counted: records that follow another of their producer id, and batches
-    refused in this way.
+    checker reports or which compaction made. `fencing` checks records of lower epochs. If a
+    producer id expires on the broker while its client lives (producer.id.expiration.ms, a day),
+    this rule cannot recognise that. Counted: records that follow another of their producer id, and
+    batches refused in this way.
     """
 
     name: ClassVar[str] = "idempotence"

@@ -28,14 +28,13 @@ answered."""
 
 
 class LeaderEpochs(Checker):
-    """A record read raw was written under an older leader epoch than one at a lower offset.
+    """A record read raw was written under an older leader epoch than a record at a lower offset. Or
+    a record was sent and acknowledged (acks=all) while the leader of a newer epoch led: that leader
+    answered a request before the send was invoked, and another one after the acknowledgement.
 
-    Or a record was sent and acknowledged (acks=all) while the leader of a newer epoch led: it
-    answered before the send was asked for, and still did after the acknowledgement. A deposed
-    leader may append meanwhile, but nobody acknowledges that, since nobody follows it.
-
-    A leader stamps what it appends with its epoch, and a new leader's epoch is higher. Source:
-    KIP-101, "Leader Epoch"; LeaderEpochFileCache. Counted: records read raw after another.
+    A leader stamps what it appends with its epoch, and a new leader's epoch is higher. A deposed
+    leader may append meanwhile, but its record is not acknowledged, since no replica follows it.
+    Source: KIP-101, "Leader Epoch"; LeaderEpochFileCache. Counted: records read raw after another.
     """
 
     name: ClassVar[str] = "leader_epochs"

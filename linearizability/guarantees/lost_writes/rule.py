@@ -33,23 +33,27 @@ VANISHED = "vanished-record"
 
 
 class LostWrites(Checker):
-    """A record acknowledged under acks=all (plain, or of a committed transaction), at or above the
-    log start, which no reader received although readers went past it, or read the log to its end
-    (`lost-write`). Or a record that was acknowledged, or that a reader received, whose offset is
-    empty in, or beyond the end of, a later complete raw read of the leader (`vanished-record`): a
-    consumer receives only records below the high watermark, which must be kept. Only reads of the
-    final phase prove where a log ends: before, a deposed leader may answer.
+    """An acknowledged record is missing. The kinds of anomaly:
+
+    - `lost-write`: a record was acknowledged under acks=all (plain, or of a committed transaction),
+      and lies at or above the log start, but no reader received it, although readers went past its
+      offset, or read the log to its end.
+    - `vanished-record`: a record was acknowledged, or a reader received it, but a later complete
+      raw read of the leader has nothing at its offset, or ends before it. A consumer receives only
+      records below the high watermark, and these must be kept. Only reads of the final phase prove
+      where a log ends, since a deposed leader may answer before.
+
+    A reader went past the offsets between two that it reached (`coverage`): from the beginning to
+    the highest offset read, in a session that belongs to no group; from the first to the highest,
+    if a group set its position; from log start to high watermark, in a complete read. An
+    acknowledgement alone never proves that a reader went past a record: records at the end that
+    nobody has polled are not lost. But a complete read of the final phase that began after the
+    acknowledgement proves that nothing more lies at its end. Records of aborted transactions do not
+    count.
 
     Source: docs, design#replication ("a message that was committed will not be lost"). Jepsen:
-    lost-write, and its unseen where a whole read proves it.
-
-    Readers went, per partition (`coverage`): from the beginning to the highest offset read in a
-    session that belongs to no group; from the first to the highest where a group positioned it;
-    from log start to high watermark of a complete read. Records of aborted transactions do not
-    count, and acknowledgements never do: an unpolled tail proves nothing. A complete read of the
-    final phase that began after the acknowledgement also proves that nothing more lies at its
-    end. Counted:
-    acknowledged records that some reader went past.
+    lost-write, and its unseen where a whole read proves it. Counted: acknowledged records that some
+    reader went past.
     """
 
     name: ClassVar[str] = "lost_writes"

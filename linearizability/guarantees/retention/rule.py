@@ -43,21 +43,25 @@ IS_DELETION = pl.col("f") == F.DELETE_RECORDS.value
 
 
 class Retention(Checker):
-    """An answer names a log start above an acknowledged record that could not be deleted: no
-    earlier DeleteRecords named it, and its own timestamp, the least that its segment can have, is
-    not retention.ms ago (`deleted-too-early`; `deleted-hours-too-early`, since few clocks are that
-    wrong), or the topic does not delete by time (`deleted-though-kept`). Or an answer names a log
-    start below the one that an earlier DeleteRecords returned in the same leader epoch.
+    """The log start and the records of a log agree with the topic's settings and with
+    DeleteRecords. The kinds of anomaly:
 
-    Or a leader still has a record when its segment, which was closed segment.ms after it at the
-    latest, has been older than retention.ms for log.retention.check.interval.ms and 5 s (plus the
-    longest pause in the leader's answers, up to 30 s), and the broker has run for longer than
-    log.initial.task.delay.ms (`kept-too-long`; only if the history has all these settings). Faults
-    in that time excuse it (`overdue.py`).
-
-    Or the log of a first leader is shorter than retention.bytes, although it does not begin at
-    offset 0, retention.ms does not limit it, and no records were deleted on request
-    (`deleted-below-size`): retention by size must keep at least that many bytes.
+    - `deleted-too-early`: an answer names a log start above an acknowledged record that could not
+      be deleted yet: no earlier DeleteRecords covered it, and its own timestamp, the least that its
+      segment can have, is not retention.ms ago. It is `deleted-hours-too-early` if more than an
+      hour was left, since few clocks are that wrong, and `deleted-though-kept` if the topic does
+      not delete by time.
+    - `log-start-goes-back`: an answer names a lower log start than an earlier DeleteRecords
+      returned in the same leader epoch.
+    - `kept-too-long`: a leader still has a record whose segment should have been deleted. The
+      segment was closed segment.ms after the record at the latest; since then it has been older
+      than retention.ms for log.retention.check.interval.ms and 5 s, plus the longest pause in the
+      leader's answers (30 s at most), and the broker has run for longer than
+      log.initial.task.delay.ms. The history must have all these settings, and faults in that time
+      excuse the broker (`overdue.py`).
+    - `deleted-below-size`: the log of a first leader is shorter than retention.bytes, although it
+      does not begin at offset 0, retention.ms does not limit it, and no records were deleted on
+      request. Retention by size must keep at least that many bytes.
 
     Topics with cleanup.policy without delete, or with retention.ms -1, delete nothing by time. If
     retention.bytes is set, any other record may be deleted. If settings were changed, the shortest

@@ -28,7 +28,7 @@ NOT_CREATED = {
     AclOperation: (AclOperation.UNKNOWN, AclOperation.ANY),
     AclPermissionType: (AclPermissionType.UNKNOWN, AclPermissionType.ANY),
 }
-"""The codes that an entry cannot have: UNKNOWN, and those for filters only."""
+"""The codes that an entry cannot have: UNKNOWN, and the codes that only filters may use."""
 
 
 _CODES = attrgetter("operation", "permission_type")
@@ -37,9 +37,9 @@ _CODES_OF_ACL = attrgetter("resource_type", "resource_pattern_type")
 
 
 def names_unknown(wanted: Struct) -> bool:
-    """Return whether an entry or a filter names something by the code 0, which stands for UNKNOWN.
-    Kafka takes such a request for a broken one, and closes the connection; codes that it does not
-    know are refused later, one by one (CreateAclsRequest.java, DescribeAclsRequest.java)."""
+    """Return whether an entry or a filter uses the code 0 (UNKNOWN). Kafka treats such a request as
+    malformed and closes the connection, whereas it refuses codes that it does not know later, row
+    by row (CreateAclsRequest.java, DescribeAclsRequest.java)."""
     of = _CODES_OF_ACL if hasattr(wanted, "resource_type") else _CODES_OF_FILTER
     return 0 in (*of(wanted), *_CODES(wanted))
 
@@ -94,7 +94,7 @@ def delete_acls(controller: Controller, ids: Sequence[UUID]) -> None:
 
 
 def check_enabled(role: Role) -> None:
-    """Raise Refused where there is no authorizer that could obey an entry."""
+    """Raise Refused if no authorizer is configured, since nothing would enforce an entry."""
     if not role.access.is_controlled:
         raise Refused(ErrorCode.SECURITY_DISABLED, "No Authorizer is configured.")
 

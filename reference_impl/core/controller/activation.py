@@ -31,12 +31,11 @@ def activate(controller: Controller) -> None:
 
 
 def _first_records(controller: Controller) -> list[Struct]:
-    """Return the records with which a new cluster begins: those of the tool that has formatted the
-    directory, or the highest levels of all features. A cluster of an earlier version of this
-    project has topics and no levels, and gets the levels alone.
-
-    With eligible leader replicas min.insync.replicas is the cluster's, not a broker's (KIP-966).
-    """
+    """Return the records with which a new cluster begins: those that formatting the directory has
+    left, or the highest level of every feature. A directory of an earlier version of this project
+    has topics but no levels; return only the levels for it. If eligible leader replicas are
+    enabled, also set min.insync.replicas for the whole cluster, because brokers may no longer have
+    values of their own (KIP-966)."""
     image = controller.image
     if METADATA in image.features:
         return []

@@ -42,9 +42,10 @@ class Configured:
     name: str
     overrides: Mapping[str, str]
     lists: Mapping[str, ConfigKey]
-    """The keys to which may be appended (KafkaConfigSchema.java: of topics and brokers alone)."""
+    """Key -> definition, for keys whose values are lists, which APPEND and SUBTRACT may change
+    (KafkaConfigSchema.java: only keys of topics and brokers)."""
     check: Callable[[Mapping[str, str]], None]
-    """Raises BadConfig unless the resource may have these overrides."""
+    """A function that raises BadConfig unless the resource may have these overrides."""
     code_of_bad_value: ErrorCode
 
 
@@ -59,7 +60,8 @@ def find_configured(role: Role, resource_type: int, name: str) -> Configured:
 def change_to(
     controller: Controller, resource: Configured, after: Mapping[str, str], *, validate_only: bool
 ) -> None:
-    """Let the resource have these overrides and no others, or raise Refused and change nothing."""
+    """Replace all overrides of the resource by these. Raise Refused, and change nothing, if one of
+    them is invalid."""
     # VALIDATE
     _check_lengths(after)
     try:
@@ -181,7 +183,7 @@ def _client_metrics(role: Role, name: str) -> Configured:
 
 
 def check_own_id(role: Role, name: str) -> None:
-    """Raise Refused unless this names the broker that is asked."""
+    """Raise Refused unless this is the id of the broker that received the request."""
     if not name.isdecimal() or len(name) > ID_DIGITS_MAX:
         raise Refused(ErrorCode.INVALID_REQUEST, f"Broker id must be an integer, but it is: {name}")
     if int(name) != role.node_id:

@@ -85,8 +85,9 @@ class Controller:
             self._take(batch)
 
     def leader_changed(self, leader_id: int | None, epoch: int) -> None:
-        """Forget what was decided here and may never be committed, once another controller may
-        decide (QuorumController.renounce). `Broker.leader_changed` lets this one begin."""
+        """Discard the decisions that may never be committed, because another controller may have
+        become the active one (QuorumController.renounce). `Broker.leader_changed` starts this
+        node's own controller."""
         if leader_id != self.node_id:
             end_offset, committed = self.image.end_offset, self.metadata.high_watermark
             if self.rules.forgets_decisions(end_offset, committed):

@@ -24,8 +24,8 @@ SUPPORTED: dict[str, tuple[int, int]] = {
     METADATA: (30, 30),  # 4.3-IV0, whose metadata records this version writes
     TRANSACTIONS: (0, 2),  # KIP-890: an epoch for each, partitions added by writing to them
 }
-"""The lowest and the highest level of each. What is not here, such as share.version, a client must
-not use, whatever its level."""
+"""Feature -> the lowest and the highest level at which this version can work. Clients must not use
+a feature that is missing here, such as share.version, whatever its level."""
 
 REGISTERED = {**SUPPORTED, "share.version": (0, 1), "streams.version": (0, 1)}
 """The levels at which a node may belong to a cluster. Apache Kafka's clusters begin with those of

@@ -25,8 +25,8 @@ def new_partition(
     isr: Sequence[int] | None = None,
     directories: Mapping[int, UUID] | None = None,
 ) -> Struct:
-    """Return the record of a new partition. The replicas that live, by default all, are in sync,
-    since it is empty, and the first of them leads."""
+    """Return the record of a new partition. The living replicas (by default all) form its ISR,
+    since an empty partition has nothing to copy, and the first of them leads."""
     isr = replicas if isr is None else isr
     known = directories or {}
     return definition("PartitionRecord").new(

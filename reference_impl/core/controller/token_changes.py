@@ -14,7 +14,7 @@ from reference_impl.core.log.directories.data_directory import uuid_text
 
 LONG_MAX = 2**63 - 1
 REMOVED_AT_ONCE = 1000
-"""The most expired tokens that one batch of records removes."""
+"""The largest number of expired tokens that one batch of records removes."""
 
 
 def create_token(

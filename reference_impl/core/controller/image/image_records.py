@@ -197,7 +197,8 @@ IDENTITY: dict[str, tuple[_Identity, _Removal]] = {
     "DelegationTokenRecord": (lambda r: r.token_id, lambda r: no_token(r.token_id)),
 }
 """Type of record -> two functions of such a record: its key, and the record that removes what it
-describes. The second is None where the removal of a topic does that, or nothing does."""
+describes. The second is None if the removal of the topic also removes it, or if nothing can remove
+it."""
 
 
 def _entity(record: Struct) -> tuple[tuple[str, str | None], ...]:

@@ -51,8 +51,8 @@ class MetadataDelta:
     def apply(
         self, records: Sequence[Struct], end_offset: int, *, is_snapshot: bool = False
     ) -> None:
-        """Take these records of the metadata log into account, which end at this offset. Those of a
-        snapshot are all that the cluster has there: what they do not name is gone
+        """Apply these records of the metadata log, which end at this offset. The records of a
+        snapshot describe the whole cluster, so remove everything that they do not name
         (MetadataDelta.finishSnapshot)."""
         for record in changes_to(self.image, records) if is_snapshot else records:
             part, note = _NOTES.get(type(record).__name__, (None, None))

@@ -72,13 +72,14 @@ class MetadataImage:
 
     def __init__(self) -> None:
         self.end_offset = 0
-        """The offset after the last record of the metadata log that is taken into account."""
+        """The offset after the last record of the metadata log that was applied."""
         self.newest_topic_offset = 0
         """The end offset when topics were created last, as far as this process knows."""
         self.topics: dict[str, TopicImage] = {}
         self.topics_by_id: dict[UUID, TopicImage] = {}
         self.names_by_collision_key: dict[str, str] = {}
-        """The names of all topics, by what no two of them may have in common."""
+        """Collision key -> topic name. No two topics may have the same key
+        (`topic_names.collision_key`)."""
         self.features: dict[str, int] = {}
         """The level in force of each feature that has one (KIP-584)."""
         self.next_producer_id = 0
@@ -105,8 +106,8 @@ class MetadataImage:
         return self.registrations.controllers
 
     def apply(self, record: Struct) -> None:
-        """Take one record of the metadata log into account. Raise Malformed for a record that must
-        not be passed over, and that this version knows nothing of."""
+        """Apply one record of the metadata log. Raise Malformed if this version does not know the
+        type of the record."""
         name = type(record).__name__
         action = _ACTIONS.get(name)
         if action is not None:

@@ -33,7 +33,7 @@ class BrokerImage:
     node_id: int
     broker_epoch: int
     incarnation_id: UUID
-    """The process: each start of a broker has another."""
+    """The id of the process; each start of the broker has a new one."""
     listeners: Mapping[str, Endpoint]
     features: Mapping[str, Features]
     rack: str | None
@@ -137,13 +137,12 @@ class Registrations:
         self.brokers[old.node_id] = new
 
     def fence_broker(self, record: Struct) -> None:
-        """Take into account that a broker is fenced. Earlier versions of Kafka write this."""
+        """Apply a record that fences a broker. Earlier versions of Kafka write it."""
         broker = self._expected(record, record.id, record.epoch)
         self.brokers[broker.node_id] = replace(broker, fenced=True)
 
     def unfence_broker(self, record: Struct) -> None:
-        """Take into account that a broker is fenced no more. Earlier versions of Kafka write
-        this."""
+        """Apply a record that ends the fencing of a broker. Earlier versions of Kafka write it."""
         broker = self._expected(record, record.id, record.epoch)
         self.brokers[broker.node_id] = replace(broker, fenced=False)
 
@@ -207,6 +206,6 @@ def features_of(rows: list[Struct]) -> dict[str, Features]:
 
 
 def directories_of(brokers: Iterable[BrokerImage]) -> dict[int, UUID]:
-    """Return the directory of each broker that has only one: there its replicas are
-    (ClusterControlManager.defaultDir)."""
+    """Return broker -> directory for the brokers with exactly one directory, where all their
+    replicas lie (ClusterControlManager.defaultDir)."""
     return {each.node_id: each.log_dirs[0] for each in brokers if len(each.log_dirs) == 1}

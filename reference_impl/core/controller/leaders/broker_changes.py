@@ -25,7 +25,8 @@ FENCE, UNFENCE = 1, -1
 IN_CONTROLLED_SHUTDOWN = 1
 SESSION_TIMEOUT = "broker.session.timeout.ms"
 RESERVED_DIRECTORIES = 100
-"""Directory ids below this number are no directories (DirectoryId.java)."""
+"""The number of reserved directory ids: the ids below this number have special meanings and name no
+directory (DirectoryId.java)."""
 
 
 class State(Enum):
@@ -287,7 +288,8 @@ def fence_silent(controller: Controller) -> list[int]:
 
 
 def unregister_broker(controller: Controller, broker_id: int) -> None:
-    """Forget a broker, which leads nothing and is in no ISR afterwards, or raise Refused."""
+    """Remove a broker from the cluster, from every ISR and from every leadership. Raise
+    Refused(BROKER_ID_NOT_REGISTERED) if it is not registered."""
     broker = controller.image.brokers.get(broker_id)
     if broker is None:
         raise Refused(

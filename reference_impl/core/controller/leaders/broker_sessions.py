@@ -14,7 +14,8 @@ from dataclasses import dataclass
 from reference_impl.core.rules import Rules
 
 NEVER = 1 << 63
-"""The offset at which a broker that is not stopping has begun to stop."""
+"""A number above every offset: the value of `controlled_shutdown_at` for a broker that is not
+stopping."""
 
 
 @dataclass(slots=True)
@@ -38,7 +39,7 @@ class BrokerSessions:
         self._by_id: dict[int, Session] = {}
 
     def begin(self, brokers: Iterable[int]) -> None:
-        """Forget all, and give each of these brokers a fresh session."""
+        """Discard all sessions, and begin a new one for each of these brokers."""
         now_ms = self._monotonic_ms()
         self._by_id = {broker: Session(now_ms) for broker in brokers}
 
@@ -68,7 +69,7 @@ class BrokerSessions:
         self._by_id.pop(broker, None)
 
     def is_valid(self, broker: int, timeout_ms: int) -> bool:
-        """Return whether a broker was heard of within its session's time-out."""
+        """Return whether the broker has sent a heartbeat within its session time-out."""
         session = self._by_id.get(broker)
         if session is None:
             return False

@@ -13,8 +13,8 @@ REGISTER = definition("RegisterControllerRecord")
 
 
 def register_controller(controller: Controller, body: Struct) -> None:
-    """Write the registration of a controller, which replaces its earlier one. The quorum's voters
-    are no matter of this."""
+    """Write the registration of a controller, which replaces its earlier one. A registration does
+    not make the controller a voter of the quorum."""
     rows = [(each.name, each.host, each.port, each.security_protocol) for each in body.listeners]
     record = REGISTER.new(
         controller_id=body.controller_id,

@@ -147,9 +147,9 @@ def refused(code: ErrorCode) -> Refused:
 
 
 def prefer_first_replicas(controller: Controller) -> int:
-    """Let the first replica of each partition lead again where it can, and return how many do now
-    that did not. The rest of a large number has its turn next time (maybeBalancePartitionLeaders).
-    """
+    """Elect the first replica of each partition as its leader, where it may lead and does not.
+    Return the number of changed partitions: at most ELECTED_AT_ONCE; the next call changes the
+    others (maybeBalancePartitionLeaders)."""
     records: list[Struct] = []
     for topic in controller.image.topics.values():
         circumstances: Circumstances | None = None
@@ -167,9 +167,10 @@ def prefer_first_replicas(controller: Controller) -> int:
 
 
 def elect_unclean_leaders(controller: Controller) -> list[str]:
-    """Give a leader to the partitions without one whose topics allow unclean elections, and return
-    their names. Such a topic may have been allowed it, or a replica may have come back, after the
-    last change of the partition (maybeElectUncleanLeaders)."""
+    """Elect leaders for partitions that have none and whose topics allow unclean elections. Return
+    the names of these partitions. They are looked for regularly because a topic's setting may
+    change, or a replica may return, without another change of the partition
+    (maybeElectUncleanLeaders)."""
     records: list[Struct] = []
     elected = []
     for topic in controller.image.topics.values():

@@ -66,7 +66,7 @@ def _check(
     wanted: Struct,
     epochs: Mapping[int, int],
 ) -> None:
-    """Raise Refused unless the leader may change the partition so."""
+    """Raise Refused unless the leader may change the partition in this way."""
     rules, brokers = controller.rules, controller.image.brokers
     rules.check_leadership(old, broker_id, wanted.leader_epoch)
     rules.check_partition_epoch(old, wanted.partition_epoch)

@@ -63,7 +63,7 @@ def moving(old: PartitionImage, target: Sequence[int]) -> PartitionImage:
 
 
 def is_moving(state: PartitionImage) -> bool:
-    """Return whether a partition is moved."""
+    """Return whether the partition is being moved to other replicas."""
     return bool(state.adding or state.removing)
 
 
@@ -81,7 +81,7 @@ def _reverted(
     controller: Controller, topic: TopicImage, index: int
 ) -> tuple[PartitionImage, Election]:
     """Return the state to which a cancelled move leads, and how its leader is elected. Raise
-    Refused without a move."""
+    Refused if the partition is not being moved."""
     old = topic.partitions[index]
     if not is_moving(old):
         raise Refused(
