@@ -40,7 +40,8 @@ class ProducerRecovery:
         return taken_at
 
     def replay_from(self, taken_at: int, check: CheckBatch) -> None:
-        """Add the batches after the snapshot."""
+        """Add the batches after the snapshot, and sync what that adds to the transaction indexes:
+        no later flush does, since the records have been flushed."""
         self.segments.forget_aborted_from(taken_at)
         for batch in self.segments.batches(max(taken_at, self.log_start_offset), check):
             header = read_header(batch)
@@ -48,3 +49,4 @@ class ProducerRecovery:
                 completed = self.producers.update(header, header.base_offset, batch)
                 if completed is not None and completed.is_aborted:
                     self.note_aborted(completed)
+        self.segments.sync_aborted_from(taken_at)

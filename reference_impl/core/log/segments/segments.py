@@ -130,6 +130,11 @@ class Segments:
         for segment in self._segments:
             segment.transaction_index.truncate_to(offset)
 
+    def sync_aborted_from(self, offset: int) -> None:
+        """Make the entries with markers at `offset` or later survive a loss of power."""
+        for segment in self.from_offset(offset):
+            segment.transaction_index.sync()
+
     def broken_transaction_index(self) -> Segment | None:
         """Return the first segment whose transaction index contradicts its log, or None."""
         broken = (each for each in self._segments if each.transaction_index.problem())

@@ -41,6 +41,7 @@ class TransactionIndex:
         self._file: File | None = None
         self._entries: list[AbortedTransaction] = []
         self._whole = True
+        self._is_synced = False
         if storage.exists(path):
             self._load(storage.open(path))
 
@@ -60,6 +61,7 @@ class TransactionIndex:
         """Note an abort marker that was written to the segment."""
         if self._file is None:
             self._file = self._storage.open(self.path, create=True)
+        self._is_synced = False
         self._file.append(_ENTRY.pack(_VERSION, *aborted))
         self._entries.append(aborted)
 
@@ -67,6 +69,7 @@ class TransactionIndex:
         """Keep only the entries whose marker lies below `offset`."""
         kept = [entry for entry in self._entries if entry.last_offset < offset]
         if self._file is not None and (len(kept) < len(self._entries) or not self._whole):
+            self._is_synced = False
             self._file.truncate(len(kept) * _ENTRY.size)
             self._whole = True
         self._entries = kept
@@ -81,8 +84,9 @@ class TransactionIndex:
 
     def sync(self) -> None:
         """Make the entries survive a loss of power."""
-        if self._file is not None:
+        if self._file is not None and not self._is_synced:
             self._file.sync()
+            self._is_synced = True
 
     def close(self) -> None:
         """Close the file."""
