@@ -328,6 +328,10 @@ def read(
 
 def check_reader(request: Request, partition: Partition, params: Struct) -> None:
     """Raise Refused if the sender may not read this partition, or not in this version."""
+    if partition.waits_to_lead:
+        # Its log may end before a position that a reader has from the process before. Kafka opens
+        # its listeners after the registration (BrokerServer.scala).
+        raise Refused(ErrorCode.NOT_LEADER_OR_FOLLOWER)
     replica_id = replica_of(request.body)
     followers = set(partition.state.replicas) - {partition.state.leader}
     if replica_id >= 0 and replica_id not in followers:

@@ -78,6 +78,12 @@ class Partition:
         return self._leads
 
     @property
+    def waits_to_lead(self) -> bool:
+        """Whether this broker was elected and must not act as leader yet
+        (Replicating.acts_as_leader)."""
+        return self.state.leader == self._holder.node_id and not self._leads
+
+    @property
     def leader_epoch(self) -> int:
         """The number of the current leadership; every batch carries it (KIP-101)."""
         return self.state.leader_epoch
