@@ -145,7 +145,7 @@ class Followers:
                 try:
                     yield from self._copying.prepare(partition)
                 except StorageError as error:
-                    yield self._fail(source, copy, error)
+                    yield self._fail(source, copy, partition, error)
                     continue
                 source.session.want(key, position_of(partition))
 
@@ -176,7 +176,7 @@ class Followers:
                 except Damaged as damaged:
                     yield self._stop(source, copy, str(damaged))
                 except StorageError as error:
-                    yield self._fail(source, copy, error)
+                    yield self._fail(source, copy, partition, error)
                 yield _PAUSE
 
     def _take_row(
@@ -250,14 +250,17 @@ class Followers:
         if source.copies.get(copy.key) is copy:
             source.resting[copy.key] = self._moment.monotonic_ms + pause_ms
 
-    def _fail(self, source: Source, copy: Copy, error: StorageError) -> Report:
-        """Fetch a copy again after a while if the disk has been full, since somebody may make room.
-        After any other error fetch it no more: the position of the next fetch would tell the leader
-        that records are here whose sync has failed."""
-        if not error.no_space:
+    def _fail(
+        self, source: Source, copy: Copy, partition: Partition, error: StorageError
+    ) -> Report:
+        """Fetch a copy again after a while if its files are as they were: somebody may make room on
+        the disk, and one write may fail where the next does not. After a failed sync fetch it no
+        more: the position of the next fetch would tell the leader that records are here which are
+        not on the disk."""
+        if not (error.no_space or partition.log.is_trusted):
             return self._stop(source, copy, str(error))
         self._rest(source, copy)
-        return Report(f"{copy.topic}-{copy.key[1]} is not copied while there is no room: {error}")
+        return Report(f"{copy.topic}-{copy.key[1]} is fetched again after a while: {error}")
 
     def _stop(self, source: Source, copy: Copy, reason: str) -> Report:
         """Fetch a copy no more, until it has another leader."""

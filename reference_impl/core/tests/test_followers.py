@@ -15,6 +15,7 @@ from reference_impl.core.partitions.fetch_sessions import replica_of
 from reference_impl.core.replication.copying import Copying
 from reference_impl.core.rules import Rules
 from reference_impl.core.rules.agreeing import LogEnd
+from reference_impl.core.storage import StorageError
 from reference_impl.core.tests.replicated_cluster import (
     ReplicatedCluster,
     bytes_of,
@@ -395,6 +396,25 @@ def test_a_leader_that_has_lost_power_takes_no_record_from_its_followers(
     assert is_kept is (rules is Rules)
 
 
+def test_a_leader_that_has_not_registered_again_answers_no_reader() -> None:
+    """The simulator found consumers that began anew at offset 0 (failed-syncs): a leader that had
+    lost power told them that its log ends before their position."""
+    cluster = cluster_with_topic()
+    leader = cluster.leader()
+    produce(cluster, "a", "b")
+    topic_id = cluster.partition(leader).topic_id
+    cluster.kill(leader, loses_power=True)
+    cluster.boot(leader)
+    cluster.run(1_500)
+    assert cluster.partition(leader).state.leader == leader
+    row = FETCH.struct("FetchPartition", partition=0, fetch_offset=2, partition_max_bytes=1000)
+    body = FETCH.new(topics=[FETCH.struct("FetchTopic", topic_id=topic_id, partitions=[row])])
+    cluster.answers[leader].clear()
+    cluster.send(leader, ApiKey.FETCH, 17, body)
+    (answer,) = cluster.answers[leader]
+    assert rows_of(answer)[0].error_code == ErrorCode.NOT_LEADER_OR_FOLLOWER
+
+
 def test_a_follower_goes_on_when_its_full_disk_has_room_again() -> None:
     """The simulator found a partition that stayed without this replica for ever (disk-full)."""
     cluster = cluster_with_topic()
@@ -404,7 +424,25 @@ def test_a_follower_goes_on_when_its_full_disk_has_room_again() -> None:
     disk.capacity_bytes = 0
     cluster.produce(cluster.leader(), "b", acks=1)
     cluster.run(3_000)
-    assert any("is not copied while there is no room" in each for each in cluster.reports)
+    assert any("is fetched again after a while" in each for each in cluster.reports)
     disk.capacity_bytes = None
     cluster.run(3_000)
+    assert all_agree(cluster) and values_of(cluster.partition(follower)) == ["a", "b"]
+
+
+def test_a_follower_goes_on_after_one_failed_write(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The simulator found a partition that stayed without this replica for ever (failed-writes):
+    the write was undone, so nothing is amiss in the log."""
+    cluster = cluster_with_topic()
+    produce(cluster, "a")
+    follower = next(node for node in cluster.nodes if node != cluster.leader())
+
+    def fail(path: str, size: int) -> None:
+        monkeypatch.undo()
+        raise StorageError(path, "the disk reports an input/output error")
+
+    monkeypatch.setattr(cluster.disks[follower], "charge", fail)
+    cluster.produce(cluster.leader(), "b", acks=1)
+    cluster.run(3_000)
+    assert any("is fetched again after a while" in each for each in cluster.reports)
     assert all_agree(cluster) and values_of(cluster.partition(follower)) == ["a", "b"]
