@@ -47,6 +47,7 @@ from chaos.values.protocols import (
     Send,
     StrikesLater,
     Subscribe,
+    TakesTime,
     TargetError,
     TargetLost,
     Workload,
@@ -347,6 +348,7 @@ class FaultPerformer:
         began = self._world.monotonic_ns()
         try:
             performed = self._cluster.perform(fault)
+            await self._await_performed()
         except TargetLost:
             self._shared.stop.set()  # without the target this run cannot be judged
             raise
@@ -360,6 +362,13 @@ class FaultPerformer:
         self.struck += bool(performed.nodes) and not isinstance(fault, Heal)
         struck = ",".join(map(str, performed.nodes))
         self.current = "-" if isinstance(fault, Heal) else f"{fault.name} {struck}".strip()
+
+    async def _await_performed(self) -> None:
+        """Wait until the nodes that are shut down have ended, as `perform` does in real time. The
+        next fault would otherwise cut the power in the middle of a clean shutdown."""
+        if isinstance(self._cluster, TakesTime):
+            while self._cluster.is_shutting_down():
+                await self._world.sleep(BACK_POLL_S)
 
     def _note_struck(self) -> None:
         """Record the faults that have struck after they had been set."""

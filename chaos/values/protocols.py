@@ -351,6 +351,16 @@ class StrikesLater(Protocol):
         ...
 
 
+@runtime_checkable
+class TakesTime(Protocol):
+    """A cluster in virtual time: `perform` returns before a clean shutdown is over, since only its
+    caller can let time pass."""
+
+    def is_shutting_down(self) -> bool:
+        """Return whether a node that was shut down has not ended yet."""
+        ...
+
+
 class Target(Protocol):
     """A Kafka implementation that can be started on this machine."""
 

@@ -82,6 +82,10 @@ class SimCluster:
         self._struck.append((self._now_ns(), Performed(fault, (number,))))
         self.note(f"{fault.name} strikes node {number}")
 
+    def is_shutting_down(self) -> bool:
+        """Return whether a node that was shut down has not ended yet (protocols.TakesTime)."""
+        return any(member.is_leaving for member in self.members.values())
+
     def take_struck(self) -> Sequence[tuple[int, Performed]]:
         """Return the faults that have struck since the last call after they had been set, with the
         time of each in nanoseconds (protocols.StrikesLater)."""

@@ -52,6 +52,8 @@ def test_a_correct_node_is_not_accused(workload: str, nemesis: str, tmp_path: Pa
         ("transactions", "power-loss-minority", None),
         ("appends-mixed", "one-way-packets", None),
         ("appends", "rolling-restart", None),
+        # Found: the power was cut before the nodes that were shut down had ended.
+        ("appends", "power-loss-when-shut", None),
         # Found: followers that copied no more after their disks had been full, or after a sync that
         # failed and a heal without a restart.
         ("transactions", "disk-full", None),
