@@ -32,7 +32,7 @@ from reference_impl.core.log.segments.retired_segments import RetiredSegments
 from reference_impl.core.log.segments.segment import BrokenSegment, Segment
 from reference_impl.core.log.segments.segments import Segments
 from reference_impl.core.log.segments.transaction_index import AbortedTransaction
-from reference_impl.core.storage import Storage
+from reference_impl.core.storage import Storage, StorageError
 from reference_impl.wire.batches.records import NO_TIMESTAMP, BatchHeader, assign_offset_and_epoch
 
 __all__ = ["AppendResult", "OffsetOutOfRange", "PartitionLog", "ReadResult"]
@@ -152,7 +152,7 @@ class PartitionLog(ReadableLog):
         if batch.producer_id >= 0:
             completed = self.producer_state.update(batch, base_offset, data)
             if completed is not None and completed.is_aborted:
-                self._note_aborted(completed)
+                self._note_aborted_or_undo(completed)
         unflushed = last_offset + 1 - self._flush_state.recovery_point
         if unflushed >= self.config.flush_messages or self.flush_is_due(now_ms):
             self.flush()
@@ -166,10 +166,17 @@ class PartitionLog(ReadableLog):
         entry = AbortedTransaction(
             completed.producer_id, completed.first_offset, completed.last_offset, stable
         )
-        with (
-            self._flush_state.lost_by_failure()
-        ):  # the marker is in the log, and the index lacks it
-            self._segments.note_aborted(entry)
+        self._segments.note_aborted(entry)
+
+    def _note_aborted_or_undo(self, completed: CompletedTransaction) -> None:
+        """Note an aborted transaction; if its entry cannot be written, cut its marker off again, so
+        that the index lacks nothing that the log has."""
+        try:
+            self._note_aborted(completed)
+        except StorageError:
+            with self._flush_state.lost_by_failure():
+                self._after_cut(self._segments.truncate_to(completed.last_offset))
+            raise
 
     def roll(self) -> Segment:
         """Close the active segment, durably, and begin the next one at the log end."""
@@ -259,16 +266,17 @@ class PartitionLog(ReadableLog):
 
     def _restore_producers(self) -> None:
         self.producer_state = ProducerStateManager()
-        self._steps.restore_producers(
-            ProducerRecovery(
-                self.producer_state,
-                self._segments,
-                self._snapshots,
-                self._log_start_offset,
-                self._log_end_offset,
-                self._note_aborted,
+        with self._flush_state.lost_by_failure():
+            self._steps.restore_producers(
+                ProducerRecovery(
+                    self.producer_state,
+                    self._segments,
+                    self._snapshots,
+                    self._log_start_offset,
+                    self._log_end_offset,
+                    self._note_aborted,
+                )
             )
-        )
 
     # -- keeping -------------------------------------------------------------------------------
 

@@ -397,7 +397,7 @@ def test_a_leader_that_has_lost_power_takes_no_record_from_its_followers(
 
 
 def test_a_leader_that_has_not_registered_again_answers_no_reader() -> None:
-    """The simulator found consumers that began anew at offset 0 (failed-syncs): a leader that had
+    """The simulator found consumers that went back to offset 0 (failed-syncs): a leader that had
     lost power told them that its log ends before their position."""
     cluster = cluster_with_topic()
     leader = cluster.leader()

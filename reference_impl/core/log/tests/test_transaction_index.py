@@ -9,7 +9,7 @@ import pytest
 from reference_impl.core.log.partition_log import PartitionLog
 from reference_impl.core.log.segments.transaction_index import AbortedTransaction, TransactionIndex
 from reference_impl.core.log.tests.helpers import DIRECTORY, append, batch, open_log, small_segments
-from reference_impl.core.storage import MemoryStorage
+from reference_impl.core.storage import MemoryStorage, StorageError
 from reference_impl.wire.batches.batch_header import TRANSACTIONAL_BIT
 from reference_impl.wire.batches.control_records import ControlRecordType, end_txn_marker
 
@@ -112,6 +112,31 @@ def test_what_was_built_anew_at_a_start_survives_a_loss_of_power() -> None:
     storage.crash(lambda path, synced, size: size if path.endswith(".snapshot") else synced)
     last = open_log(storage, clean_shutdown=True, recovery_point=6)
     assert last.aborted_transactions(0, 6) == EXPECTED
+
+
+def test_a_marker_is_taken_back_if_its_entry_cannot_be_written(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """The simulator found a partition that took no record any more (failed-writes)."""
+    storage = MemoryStorage()
+    log = open_log(storage)
+    write(log, 1)
+    charge = storage.charge
+
+    def fail(path: str, size: int) -> None:
+        charge(path, size)
+        if path.endswith(".txnindex"):
+            monkeypatch.undo()
+            raise StorageError(path, "the disk reports an input/output error")
+
+    monkeypatch.setattr(storage, "charge", fail)
+    with pytest.raises(StorageError):
+        mark(log, 1, ABORT)
+    assert (log.log_end_offset, log.last_stable_offset) == (1, 0) and log.is_trusted
+    mark(log, 1, ABORT)
+    assert log.aborted_transactions(0, 2) == [AbortedTransaction(1, 0, 1, 2)]
+    storage.kill()
+    assert open_log(storage).aborted_transactions(0, 2) == [AbortedTransaction(1, 0, 1, 2)]
 
 
 @pytest.mark.parametrize("damage", [b"\x00\x00torn", struct.pack(">hqqqq", 7, 1, 1, 1, 1)])
