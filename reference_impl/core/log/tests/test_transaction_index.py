@@ -101,9 +101,9 @@ def test_it_is_built_anew_after_a_loss_of_power() -> None:
     assert again.aborted_transactions(0, 99) == EXPECTED
 
 
-def test_what_was_built_anew_at_a_start_survives_a_loss_of_power() -> None:
+def test_what_a_start_has_rebuilt_survives_a_loss_of_power() -> None:
     """The simulator found aborted records that read_committed consumers got (power-loss-when-shut):
-    a start without a snapshot wrote the index anew, and no later shutdown synced it."""
+    a start without a snapshot rewrote the index, and no later shutdown synced it."""
     storage = MemoryStorage()
     interleaved(storage).close(clean=True)
     storage.crash()  # the snapshot, which is not synced, is lost
