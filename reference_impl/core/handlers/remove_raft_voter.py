@@ -16,11 +16,12 @@ from reference_impl.wire import ZERO_UUID, ErrorCode, definition
 
 RESPONSE = definition("RemoveRaftVoterResponse")
 TIMEOUT_MS = 30_000
-"""The patience of a request that names none (QuorumConfig.requestTimeoutMs bounds Apache's)."""
+"""The milliseconds to wait for the commit of the new voters (QuorumConfig.requestTimeoutMs on
+Apache Kafka): the request itself has no time-out."""
 
 
 def handle_remove_raft_voter(controller: Controller, request: Request) -> Generator[Any, Any, None]:
-    """Take the vote of a node."""
+    """Remove a node from the voters of the quorum."""
     quorum, body = controller.metadata, request.body
     answer = RESPONSE.new(error_message=None)
     try:

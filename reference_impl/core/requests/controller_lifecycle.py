@@ -1,9 +1,9 @@
-"""The life of a controller in its cluster: it registers with the active one, watches the brokers
-while it is the active one itself, and resigns before it stops.
+"""The life of a controller in its cluster: it registers with the active controller, watches the
+brokers while it is the active one itself, and resigns before it stops.
 
-Source: ControllerRegistrationManager.scala; KIP-919. A controller that is not registered votes and
-may become the active one all the same; yet no feature is upgraded without knowing what it supports.
-QuorumController.java has the periodic tasks, KafkaRaftClient.java (shutdown) the end.
+Source: ControllerRegistrationManager.scala; KIP-919. A controller may vote, and become the active
+one, before it is registered; its registration tells the active controller which levels of features
+it supports. QuorumController.java has the periodic tasks, KafkaRaftClient.java (shutdown) the end.
 """
 
 from __future__ import annotations
@@ -32,12 +32,12 @@ SUCCESSOR_MS_MAX = 5_000
 """The milliseconds for which a stopping controller waits for its successor (KafkaRaftManager's
 shutdown)."""
 LOOK_MS = 20
-"""The interval at which it looks for the successor."""
+"""The milliseconds between two looks for the successor of a stopping controller."""
 
 
 def begin(broker: Broker) -> None:
-    """Start the life cycle of a controller, and the tasks that run as long as the process. A node
-    that is a broker alone is no controller."""
+    """Start the life cycle of a controller, and the tasks that run as long as the process. Do
+    nothing on a node that is only a broker."""
     if not broker.membership.is_controller:
         return
     if not broker.membership.is_alone:

@@ -112,9 +112,9 @@ class Agreeing:
 
     def needs_snapshot(self, follower: LogEnd, log_start_offset: int, earliest: LogEnd) -> bool:
         """Return whether a follower with this log end must fetch a snapshot: the leader's log
-        begins later, or holds nothing of the follower's last epoch, since its oldest snapshot
-        stands for it. `earliest` is the end of that snapshot (KIP-630;
-        KafkaRaftLog.validateOffsetAndEpoch)."""
+        begins after that end, or has no batch of the follower's last epoch any more, because the
+        snapshots have replaced those batches. `earliest` is the end of the leader's oldest snapshot
+        (KIP-630; KafkaRaftLog.validateOffsetAndEpoch)."""
         epoch, offset = follower
         if follower == (0, 0) and log_start_offset == 0:
             return False

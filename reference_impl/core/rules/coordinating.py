@@ -18,7 +18,7 @@ class Coordinating:
     def may_begin(self, loaded_to: int, high_watermark: int) -> bool:
         """Return whether a shard may start work: every record that it has loaded must be committed,
         since the next leader may not have uncommitted ones (CoordinatorRuntime.java,
-        lastCommittedOffset, where it is read at that offset)."""
+        lastCommittedOffset)."""
         return high_watermark >= loaded_to
 
     def check_shard_state(self, state: State) -> None:

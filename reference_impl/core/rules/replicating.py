@@ -53,10 +53,11 @@ class Replicating:
             raise Refused(ErrorCode.NOT_LEADER_OR_FOLLOWER)
 
     def acts_as_leader(self, leader: int, node_id: int, *, is_registered: bool) -> bool:
-        """Return whether a broker leads a partition: the controller has elected it, and knows this
-        process. Its records may have been lost with the process before; if it led on, in the same
-        epoch, its followers would cut off theirs (KIP-631; BrokerLifecycleManager.java, which lets
-        the broker catch up with its registration first)."""
+        """Return whether a broker leads a partition: the controller has elected it, and has
+        registered this process. The process before may have led in the same epoch and lost records;
+        if this process led on in that epoch, its followers would cut off the records that it lacks
+        (KIP-631; BrokerLifecycleManager.java, which lets the broker catch up with its registration
+        first)."""
         return leader == node_id and is_registered
 
     # --- the ISR ------------------------------------------------------------------------------
