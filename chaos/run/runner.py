@@ -1,9 +1,9 @@
 """One run: start a target, run a workload and a nemesis against it, heal, read everything, stop.
 
-    start    the cluster with every link proxied, then the topics
-    attack   processes and nemesis, for the given seconds
-    heal     everything undone; processes end what they had open; the cluster gets well, in a bound
-    read     the final operations
+    start    the cluster, with every link proxied; then create the topics
+    attack   let processes and nemesis work for the given seconds
+    heal     undo all faults; let processes end their transactions; wait for a healthy cluster
+    read     perform the final operations
     finish   always, also after Ctrl-C: heal, stop what was started, keep what was recorded
 
 Judging is separate: `linearizability.check(directory)` reads the directory that a run leaves.
@@ -59,7 +59,7 @@ drawn at random."""
 
 @dataclass(frozen=True)
 class Tools:
-    """The means by which operations reach the cluster; the default is real clients in real time."""
+    """The means by which operations reach the cluster; the default: real clients, real time."""
 
     clients: MakeClients = ConfluentFactory
     raw_clients: MakeClients = RawFactory
@@ -78,11 +78,9 @@ def run(
     progress: bool = True,
     argv: Sequence[str] = (),
 ) -> RunResult:
-    """Make one run; see the head of this file. Raise TargetError or RunError, one sentence each.
-
-    runs: the directory in which the run's directory is made. parts: used instead of those that the
-    scenario names. tools: used instead of its clients. argv: the typed command, for run.json.
-    """
+    """Make one run in a new directory below `runs`, and return its result. Raise TargetError or
+    RunError. parts: used instead of those that the scenario names. tools: used instead of its
+    clients. argv: the typed command, for run.json."""
     parts = parts or Parts.of(scenario)
     nodes = parts.target.nodes if isinstance(parts.target, SizedTarget) else scenario.nodes
     scenario = replace(scenario, target=parts.target.name, nodes=nodes)

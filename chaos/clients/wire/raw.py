@@ -14,11 +14,11 @@ and up to the log's end).
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
-from chaos.clients import payload
+from chaos.clients.wire.partition_read import PartitionRead
 from chaos.clients.wire.wire_link import (
     EARLIEST,
     LATEST,
@@ -29,20 +29,9 @@ from chaos.clients.wire.wire_link import (
 )
 from chaos.means.connection import WireError
 from chaos.values.operations import AskEnds
-from chaos.values.protocols import ClientSettings, Completion, Operation, Outcome, ReadAll, Record
+from chaos.values.protocols import ClientSettings, Completion, Operation, Outcome, ReadAll
 from chaos.world import World
-from reference_impl.wire import (
-    ApiKey,
-    BatchHeader,
-    CorruptRecord,
-    ErrorCode,
-    Malformed,
-    RecordBatch,
-    Struct,
-    batches,
-    control_type,
-    request_definition,
-)
+from reference_impl.wire import ApiKey, ErrorCode, Malformed, Struct, request_definition
 
 READ_TIMEOUT_S = 60.0
 """The limit in seconds for reading all partitions. Each partition gets a share of it, so that one
@@ -54,77 +43,7 @@ response to their next fetch, which takes replica.fetch.wait.max.ms (half a seco
 CONSUMER, FUTURE_REPLICA = -1, -3  # FetchRequest.CONSUMER_REPLICA_ID, FUTURE_LOCAL_REPLICA_ID
 RETRY_S = 0.3
 FETCH_BYTES = 4 << 20
-NO_SEQUENCE = NO_OFFSET = -1
-OFFSET_MAX = 1 << 63
-UNREADABLE_MAX = 1000
-SEQUENCES = 1 << 31  # sequences wrap to 0 (DefaultRecordBatch.incrementSequence)
-
-
-@dataclass
-class PartitionRead:
-    """The progress of reading one partition."""
-
-    topic: str
-    partition: int
-    replica: int | None = None
-    """The follower to read from; None: the leader."""
-    records: list[Record] = field(default_factory=list)
-    leader_epoch: int | None = None
-    begun_at: int | None = None
-    """The earliest offset that ListOffsets returned."""
-    log_start: int | None = None
-    """The lowest log start offset in any response. Records between it and `begun_at` were not
-    offered to readers."""
-    next_offset: int = 0
-    size_bytes: int = 0
-    """The total size in bytes of the batches that were read, as the leader stores them."""
-    high_watermark: int | None = None
-    last_stable_offset: int | None = None
-    late: str | None = None
-    """The high watermark that a follower knew, as text, if it did not learn the leader's in
-    time."""
-    complete: bool = False
-    error: str | None = None
-    detail: str | None = None
-
-    def start(self) -> Record:
-        """Return a POSITION row with the offset at which this read began."""
-        extra = {
-            "f": "position",
-            "asked": "earliest",
-            "replica": self.replica,
-            "log_start": self.log_start,
-        }
-        return Record(self.topic, self.partition, None, self.begun_at, extra=extra)
-
-    def summary(self) -> Record:
-        """Return the READ_ALL row, which sums up the whole partition."""
-        extra = {
-            "f": "read_all",
-            "replica": self.replica,
-            "leader_epoch": self.leader_epoch if self.replica is None else None,
-            "log_start": self.log_start,
-            "high_watermark": self.high_watermark,
-            "last_stable_offset": self.last_stable_offset,
-            "size_bytes": self.size_bytes if self.replica is None else None,
-            "detail": self.detail or self.late,
-        }
-        outcome = Outcome.OK if self.complete else Outcome.INFO
-        return Record(self.topic, self.partition, None, None, outcome, self.error, extra=extra)
-
-    def rows(self) -> Iterator[Record]:
-        """Yield the records and the summary of the read. If it began above the log start, because
-        ListOffsets named a later one, yield the start first."""
-        if self.replica is None and self.begun_at != self.log_start:
-            yield self.start()
-        yield from self.records
-        yield self.summary()
-
-    @property
-    def name(self) -> str:
-        """The partition, and the node if it is a follower's, for sentences."""
-        whose = "" if self.replica is None else f" on node {self.replica}"
-        return f"{self.topic}-{self.partition}{whose}"
+NO_OFFSET = -1
 
 
 class RawClient:
@@ -173,7 +92,7 @@ class RawClient:
             if end == 0:
                 return Completion(Outcome.OK)
             read = PartitionRead(topic, partition, next_offset=end - 1)
-            self._take(read, await self._fetch(leader, read))
+            read.take(await self._fetch(leader, read), self._nonce)
         except (WireError, Malformed) as error:
             return Completion(Outcome.FAIL, (), type(error).__name__, str(error))
         last = [record for record in read.records if record.offset == end - 1]
@@ -272,7 +191,7 @@ class RawClient:
                 read.last_stable_offset = answer.last_stable_offset
             if 0 <= answer.log_start_offset < begun_at:
                 read.log_start = answer.log_start_offset
-            self._take(read, answer)
+            read.take(answer, self._nonce)
             read.complete = read.next_offset >= max(end, read.high_watermark)
             # A long log takes many answers; that alone makes nobody late.
             is_behind = read.late is not None or read.high_watermark < end
@@ -346,69 +265,8 @@ class RawClient:
         check(answer.error_code, f"Fetch {read.name}")
         return answer.responses[0].partitions[0]  # type: ignore[no-any-return]
 
-    def _take(self, read: PartitionRead, answer: Struct) -> None:
-        data = bytes(answer.records or b"")
-        limit = read.high_watermark if read.late and read.high_watermark else OFFSET_MAX
-        for header, start, end in batches(data):
-            read.size_bytes += end - start
-            try:
-                batch, _ = RecordBatch.decode(data[start:end])
-            except CorruptRecord as error:
-                # What the broker hands out is what it has: asking again would show the same.
-                rows = _unreadable(read, header, str(error))
-            else:
-                rows = self._rows(read, batch)
-            for record in rows:
-                if record.offset is not None and read.next_offset <= record.offset < limit:
-                    read.records.append(record)
-            # By the header, not the last record: a compacted batch keeps its last offset.
-            read.next_offset = max(
-                read.next_offset, header.base_offset + header.last_offset_delta + 1
-            )
-
-    def _rows(self, read: PartitionRead, batch: RecordBatch) -> Iterator[Record]:
-        whose: dict[str, Any] = {}
-        if read.replica is not None:
-            whose = {"replica": read.replica, "high_watermark": read.high_watermark}
-        for offset, record in batch.offsets():
-            extra: dict[str, Any] = {
-                "batch_base_offset": batch.base_offset,
-                "producer_id": batch.producer_id,
-                "producer_epoch": batch.producer_epoch,
-                "sequence": _sequence(batch, offset),
-                "leader_epoch": batch.partition_leader_epoch,
-                "timestamp_ms": batch.timestamp_of(record),
-                "timestamp_type": "append" if batch.is_log_append_time else "create",
-            }
-            value, told = None, dict[str, Any]()
-            if batch.is_control:
-                extra["control"] = control_type(record).name.lower()
-            else:
-                headers = payload.plain_headers(record.headers)
-                carried = payload.Carried(record.value, record.key, headers)
-                value, told = payload.value_of(carried, self._nonce)
-            yield Record(read.topic, read.partition, value, offset, extra=extra | whose | told)
-
     async def close(self) -> None:
         self._cluster.close()
-
-
-def _unreadable(read: PartitionRead, header: BatchHeader, reason: str) -> Iterator[Record]:
-    """Yield a row without a value for each offset of a batch that cannot be decoded. reason:
-    why."""
-    extra: dict[str, Any] = {"detail": reason, "batch_base_offset": header.base_offset}
-    if read.replica is not None:
-        extra["replica"] = read.replica
-    # A count that is damaged itself must not make millions of rows.
-    for delta in range(min(header.last_offset_delta, UNREADABLE_MAX) + 1):
-        offset = header.base_offset + delta
-        yield Record(read.topic, read.partition, None, offset, extra=dict(extra))
-
-
-def _sequence(batch: RecordBatch, offset: int) -> int:
-    if batch.base_sequence == NO_SEQUENCE:
-        return NO_SEQUENCE
-    return (batch.base_sequence + offset - batch.base_offset) % SEQUENCES
 
 
 class RawFactory:
