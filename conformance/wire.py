@@ -30,6 +30,8 @@ __all__ = [
 
 _TOPIC_NUMBER = itertools.count(1)
 REFUSALS_OF_ONE_REPLICA = (ErrorCode.INVALID_REPLICATION_FACTOR, ErrorCode.POLICY_VIOLATION)
+REPLICAS_DEMANDED_MAX = 3
+"""The number of replicas to ask for, if there are as many brokers, where one is refused."""
 USUAL_OF_TOPICS = {
     "cleanup.policy": ("log.cleanup.policy", "delete"),
     "compression.type": ("compression.type", "producer"),
@@ -106,9 +108,12 @@ class Wire(Brokers):
             replication_factor=-1 if placed else 1,
         )
         result = self._created(creatable)
-        if result.error_code in REFUSALS_OF_ONE_REPLICA and not placed:
+        if result.error_code in REFUSALS_OF_ONE_REPLICA:
             # A cluster may demand more replicas than one: then it says itself how many.
-            creatable.replication_factor = -1
+            if placed:
+                creatable.assignments = self._placed_together(partitions, REPLICAS_DEMANDED_MAX)
+            else:
+                creatable.replication_factor = -1
             result = self._created(creatable)
         reason = f" ({result.error_message})" if result.error_message else ""
         expect(result.error_code, ErrorCode.NONE, f"CreateTopics {name}{reason}")
@@ -130,16 +135,16 @@ class Wire(Brokers):
         result: Struct = answer.topics[0]
         return result
 
-    def _placed_together(self, partitions: int) -> list[Struct]:
-        """Return an assignment of all partitions to one broker, or [] if there is only one
-        broker."""
-        brokers = self.brokers()
+    def _placed_together(self, partitions: int, replicas: int = 1) -> list[Struct]:
+        """Return an assignment of all partitions to the same brokers, of which `home` leads, or []
+        if there is only one broker."""
+        brokers = sorted(self.brokers())
         return [
             part(
                 "CreateTopics",
                 "CreatableReplicaAssignment",
                 partition_index=partition,
-                broker_ids=[min(brokers)],
+                broker_ids=brokers[:replicas],
             )
             for partition in range(partitions if len(brokers) > 1 else 0)
         ]

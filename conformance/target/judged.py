@@ -83,7 +83,7 @@ class Running:
     """The target under test, in the form of a chaos target."""
 
     def __init__(self, examined: Examined) -> None:
-        self.name = examined.bootstrap
+        self.name = str(examined.bootstrap)  # without the Access, which no run may record
         self.nodes = examined.cluster.nodes
         """The number of nodes. Since it is known, the run uses names of its own and removes what it
         has created."""

@@ -22,23 +22,28 @@ def restarting(wire: Wire, *topics: Topic) -> Iterator[None]:
 
     A restarted broker may answer for a moment in its old leadership, until the controller has
     noticed that it was gone; only then does it become leader in a new epoch (seen on Apache Kafka
-    4.3.1). So this waits for a newer leader epoch (KIP-101).
+    4.3.1). So this waits for a newer leader epoch (KIP-101), and for all replicas to be in sync,
+    since fewer may be too few for a Produce (min.insync.replicas).
     """
     before = {topic: leader_epochs(wire, topic) for topic in topics}
     yield
     wire.forget_connections()
     for topic, old in before.items():
         eventually(
-            lambda topic=topic, old=old: _is_led_again(wire, topic, old),  # type: ignore[misc]
+            lambda topic=topic, old=old: is_led_again(wire, topic, old),  # type: ignore[misc]
             bool,
             f"the partitions of {topic.name} are led again, in other epochs than {old}",
             60,
         )
 
 
-def _is_led_again(wire: Wire, topic: Topic, old: list[int]) -> bool:
-    """Return whether each partition's leader has a newer epoch than in `old`, and serves it."""
+def is_led_again(wire: Wire, topic: Topic, old: list[int]) -> bool:
+    """Return whether each partition has all its replicas in sync, and a leader that serves it in a
+    newer epoch than in `old`."""
     new = leader_epochs(wire, topic)
+    described = wire.topic_metadata(topic.name).partitions
+    if any(len(each.isr_nodes) < len(each.replica_nodes) for each in described):
+        return False
     if len(new) != len(old) or any(now <= then for now, then in zip(new, old, strict=True)):
         return False
     # Metadata may know the new leadership before its leader does: so the leader is asked, too.

@@ -5,11 +5,13 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable
 from contextlib import suppress
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from chaos.record.run_directory import Scenario
 from chaos.run import runner
 from chaos.run.interrupts import Interrupts
 from chaos.run.result import RunResult
@@ -18,6 +20,7 @@ from conformance.target import judged
 from conformance.target.examination import Examined
 from conformance.target.judged import expect_valid
 from conformance.tests.fake import FakeCluster, FakeKafka
+from reference_impl.access import Access, Bootstrap
 
 
 def ended(*, interrupted: bool) -> Callable[..., RunResult]:
@@ -45,6 +48,18 @@ def test_an_interrupted_run_is_not_judged(monkeypatch: pytest.MonkeyPatch) -> No
     for _ in range(2):
         with pytest.raises(KeyboardInterrupt):
             judge(monkeypatch, "interrupted:1", ended(interrupted=True))
+
+
+def test_a_run_records_no_secret_of_the_clients(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A scenario is copied into run.json, which an address with an Access cannot be."""
+    secret = Access("SASL_PLAINTEXT", "PLAIN", username="alice", password="secret of alice")
+
+    def run(scenario: Scenario, _runs: Path, **_: Any) -> RunResult:
+        assert asdict(scenario)["target"] == "secured:1"
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        judge(monkeypatch, Bootstrap("secured:1", secret), run)
 
 
 def test_a_run_that_does_not_end_on_a_foreign_target_fails_in_time(

@@ -10,8 +10,10 @@ from functools import partial
 
 import pytest
 
+from conformance.cases.admin.test_create_topics import creatable, create
 from conformance.clients.members import beside, coordinator
 from conformance.target.examination import advertised_versions
+from conformance.target.restarts import is_led_again
 from conformance.tests.fake import Answer, FakeKafka, piece, response
 from conformance.wire import Topic, Wire
 from reference_impl.wire import ErrorCode, Struct
@@ -30,6 +32,9 @@ class Pair:
     asked: list[int] = field(default_factory=list)
     created: list[Struct] = field(default_factory=list)
     may_create: set[bool] = field(default_factory=set)
+    least_replicas: int = 1
+    lagging: int = 0
+    """The number of replicas of each partition that are not in sync."""
     brokers: list[FakeKafka] = field(default_factory=list)
 
     def __post_init__(self) -> None:
@@ -63,7 +68,7 @@ class Pair:
                 "MetadataResponsePartition",
                 partition_index=index,
                 leader_id=leader,
-                replica_nodes=[leader],
+                replica_nodes=[leader, *range(7, 7 + self.lagging)],
                 isr_nodes=[leader],
             )
             for index, leader in enumerate(LEADERS)
@@ -87,12 +92,19 @@ class Pair:
                 "CreateTopics",
                 "CreatableTopicResult",
                 name=topic.name,
+                error_code=self.refusal(topic),
                 num_partitions=2,
-                replication_factor=1,
+                replication_factor=self.least_replicas,
             )
             for topic in asked.topics
         ]
         return response("CreateTopics", topics=made)
+
+    def refusal(self, topic: Struct) -> int:
+        """Return POLICY_VIOLATION for a topic with too few replicas, else 0."""
+        placed = [len(each.broker_ids) for each in topic.assignments]
+        few = min(placed or [topic.replication_factor]) in range(1, self.least_replicas)
+        return ErrorCode.POLICY_VIOLATION if few else 0
 
     def fetch(self, _version: int, asked: Struct) -> Struct:
         (topic,) = asked.topics
@@ -141,6 +153,35 @@ def test_partitions_are_put_on_one_broker_where_a_case_asks_for_it(pair: Pair) -
     assert [(a.partition_index, a.broker_ids) for a in created.assignments] == [(0, [1]), (1, [1])]
     assert (created.num_partitions, created.replication_factor) == (-1, -1)
     assert wire.home() == pair.brokers[0].address
+    wire.close()
+
+
+def test_a_cluster_that_demands_more_replicas_gets_them_led_by_the_same_broker(pair: Pair) -> None:
+    pair.least_replicas = 2
+    wire = wire_to(pair)
+    wire.create_topic(2, name=TOPIC.name, on_one_broker=True)
+    created = pair.created[-1]
+    assert [each.broker_ids for each in created.assignments] == [[1, 2], [1, 2]]
+    wire.close()
+
+
+@pytest.mark.parametrize(("version", "replicas"), [(2, 2), (7, -1)])
+def test_a_case_that_creates_topics_asks_for_as_many_replicas_as_are_demanded(
+    pair: Pair, version: int, replicas: int
+) -> None:
+    pair.least_replicas = 2
+    wire = wire_to(pair)
+    assert create(wire, version, creatable("two", partitions=2))["two"].error_code == ErrorCode.NONE
+    assert [topic.replication_factor for topic in pair.created] == [1, replicas]
+    wire.close()
+
+
+def test_a_restart_is_over_when_all_replicas_are_in_sync(pair: Pair) -> None:
+    """A leader alone refuses a Produce where min.insync.replicas is 2."""
+    wire, epochs = wire_to(pair), [-2, -2]
+    assert is_led_again(wire, TOPIC, epochs)
+    pair.lagging = 1
+    assert not is_led_again(wire, TOPIC, epochs)
     wire.close()
 
 

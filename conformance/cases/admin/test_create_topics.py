@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from conformance.case import case, each, expect, expect_that
-from conformance.wire import REFUSALS_OF_ONE_REPLICA, Wire, part
+from conformance.wire import REFUSALS_OF_ONE_REPLICA, REPLICAS_DEMANDED_MAX, Wire, part
 from reference_impl.wire import ErrorCode, Struct
 
 ALL = (2, 7)
@@ -44,9 +44,10 @@ def create(wire: Wire, version: int, *topics: Struct, **options: Any) -> dict[st
         for t in topics
         if t.replication_factor == 1 and found[t.name].error_code in REFUSALS_OF_ONE_REPLICA
     ]
-    if again and version >= MINUS_ONE_SINCE:
+    several = min(len(wire.brokers()), REPLICAS_DEMANDED_MAX) if again else 1
+    if several > 1:
         for topic in again:
-            topic.replication_factor = -1
+            topic.replication_factor = -1 if version >= MINUS_ONE_SINCE else several
         found |= create(wire, version, *again, **options)
     return found
 
