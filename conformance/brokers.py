@@ -8,7 +8,14 @@ from contextlib import suppress
 from typing import Any
 
 from conformance.case import Deviation, Unsupported
-from conformance.connection import ANSWER_TIMEOUT_S, Connection, ConnectionClosed, api_key
+from conformance.connection import (
+    ANSWER_TIMEOUT_S,
+    HURRIED_TIMEOUT_S,
+    PATIENCE,
+    Connection,
+    ConnectionClosed,
+    api_key,
+)
 from reference_impl.access import access_of
 from reference_impl.wire import Malformed, Struct, request_definition
 
@@ -86,7 +93,7 @@ class Brokers:
     def close(self) -> None:
         """Run the actions of `at_end`, as far as the time for them suffices, and close every
         connection."""
-        deadline = time.monotonic() + AT_END_S
+        deadline = time.monotonic() + (HURRIED_TIMEOUT_S if PATIENCE.is_hurried else AT_END_S)
         for action in self._at_end:
             if time.monotonic() > deadline:
                 break

@@ -8,11 +8,14 @@ import socket
 import struct
 import time
 from collections import deque
+from contextlib import suppress
 from typing import Any
+from weakref import WeakSet
 
 from conformance import echoes, invariants
 from conformance.case import Deviation
 from conformance.exchanges import EXCHANGES
+from conformance.refusals import REFUSALS, Closure
 from reference_impl.access import PLAINTEXT, Access, Endpoint, connect
 from reference_impl.wire import (
     FRAME_BYTES_MAX,
@@ -26,6 +29,9 @@ from reference_impl.wire import (
 
 ANSWER_TIMEOUT_S = 30.0
 IMPATIENT_TIMEOUT_S = 5.0
+HURRIED_TIMEOUT_S = 1.0
+UNREAD_TIMEOUT_S = 0.01
+"""How long to wait for an answer that should have arrived already."""
 _CORRELATION = itertools.count(1)
 
 
@@ -49,10 +55,14 @@ class Patience:
     def __init__(self) -> None:
         self._unanswered: set[str] = set()
         self._is_silent = False
+        self.is_hurried = False
+        """Whether the examination must end now."""
         self.answered: set[str] = set()
         """The APIs that were answered since this set was last emptied."""
 
     def timeout_s(self, api: str, usual_s: float) -> float:
+        if self.is_hurried:
+            return min(usual_s, HURRIED_TIMEOUT_S)
         is_impatient = self._is_silent or api in self._unanswered
         return min(usual_s, IMPATIENT_TIMEOUT_S) if is_impatient else usual_s
 
@@ -65,8 +75,13 @@ class Patience:
         self._unanswered.add(api)
         self._is_silent = True
 
+    def hurry(self) -> None:
+        """Shorten all time-outs, since the examination must end now."""
+        self.is_hurried = True
+
     def forget(self) -> None:
         """Restore all time-outs, for another target."""
+        self.is_hurried = False
         self._unanswered.clear()
         self.answered.clear()
         self._is_silent = False
@@ -75,6 +90,10 @@ class Patience:
 PATIENCE = Patience()
 """The time-outs of the whole examination, since a target that is silent in one case is so in
 others."""
+
+
+_OPEN: WeakSet[Connection] = WeakSet()
+"""The connections that are open now, whose number a target may limit."""
 
 
 class Connection:
@@ -90,27 +109,41 @@ class Connection:
         access: Access = PLAINTEXT,
     ) -> None:
         self.timeout_s = timeout_s
-        self._unanswered: deque[tuple[int, Struct]] = deque()
-        """(correlation id, body) of the requests sent by `send`, in the order in which answers are
-        due."""
+        self._unanswered: deque[tuple[int, str, int, Struct]] = deque()
+        """(correlation id, API, version, body) of the requests sent by `send`, in the order in
+        which answers are due."""
         self.socket = connect(Endpoint(host, port, access), timeout_s)
         self.socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        self._used_at, self._idle_s, self._sent_bytes = time.monotonic(), 0.0, 0
+        """When a byte passed last; for how long none had passed before the last request; the size
+        of that request."""
+        _OPEN.add(self)
 
     def send_bytes(self, data: bytes) -> None:
         self.socket.settimeout(self.timeout_s)
         EXCHANGES.sent(data)
+        now = time.monotonic()
+        self._used_at, self._idle_s, self._sent_bytes = now, now - self._used_at, len(data)
         try:
             self.socket.sendall(data)
         except TimeoutError as error:
             raise NoAnswer(f"the target read no request within {self.timeout_s:g} s") from error
+        except ConnectionError:
+            self._note_closure()
+            raise
+
+    def _note_closure(self) -> None:
+        idle_s = max(self._idle_s, time.monotonic() - self._used_at)
+        REFUSALS.closed(Closure(idle_s, self._sent_bytes, len(_OPEN)))
 
     def send(
         self, api: str, version: int, body: Struct, *, client_id: str | None = "touchstone"
     ) -> int:
         """Send a request without waiting, and return its correlation id."""
         correlation_id = next(_CORRELATION)
+        REFUSALS.asked(api, body)
         if not (api == "Produce" and body.acks == 0):
-            self._unanswered.append((correlation_id, body))
+            self._unanswered.append((correlation_id, api, version, body))
         self.send_bytes(encode_request(api_key(api), version, correlation_id, client_id, body))
         return correlation_id
 
@@ -145,11 +178,12 @@ class Connection:
     def _compare(self, api: str, version: int, correlation_id: int, answer: Struct) -> None:
         """Check a response against its request (`check_answer`), unless the request was sent as raw
         bytes."""
-        if correlation_id not in (sent for sent, _ in self._unanswered):
+        if correlation_id not in (sent for sent, *_ in self._unanswered):
             return
-        expected, body = self._unanswered.popleft()
+        expected, _, _, body = self._unanswered.popleft()
         if correlation_id != expected:
             raise Deviation("correlation id of the next answer", expected, correlation_id)
+        REFUSALS.answered(api, version, body, answer)
         check_answer(api, version, body, answer)
 
     def call(self, api: str, version: int, body: Struct | None = None, **fields: Any) -> Struct:
@@ -178,17 +212,43 @@ class Connection:
             return True
 
     def is_silent(self, for_s: float) -> bool:
-        """Return True if no byte arrives for this time. If one does, it is consumed."""
+        """Return True if no byte arrives for this time. If one does, the whole answer is
+        consumed."""
         try:
             self.socket.settimeout(for_s)
-            self.socket.recv(1)  # of TLS, nothing can be peeked at
+            first = self.socket.recv(1)  # of TLS, nothing can be peeked at
         except TimeoutError:
             return True
         except ConnectionError:
             return False
+        if first and self._unanswered:
+            self._note_answer_after(first)
         return False
 
+    def note_unread(self) -> None:
+        """Read the answers that have arrived, and remember their errors."""
+        while self._unanswered:
+            try:
+                self.socket.settimeout(UNREAD_TIMEOUT_S)
+                first = self.socket.recv(1)
+            except OSError:
+                return
+            if not first:
+                return
+            self._note_answer_after(first)
+
+    def _note_answer_after(self, first: bytes) -> None:
+        """Read the rest of an answer that nobody has waited for, and remember its errors."""
+        _, api, version, body = self._unanswered.popleft()
+        deadline = time.monotonic() + HURRIED_TIMEOUT_S
+        with suppress(ConnectionClosed, OSError, Malformed, struct.error):
+            (size,) = struct.unpack(">i", first + self._exactly(3, deadline))
+            frame = self._exactly(min(size, FRAME_BYTES_MAX), deadline)
+            _, answer = decode_response(frame, api_key(api), version)
+            REFUSALS.answered(api, version, body, answer)
+
     def close(self) -> None:
+        _OPEN.discard(self)
         self.socket.close()
 
     def _exactly(self, size: int, deadline: float) -> bytes:
@@ -201,11 +261,21 @@ class Connection:
             try:
                 part = self.socket.recv(min(size - len(parts), 1 << 20))
             except ConnectionResetError as error:
+                self._note_closure()
                 raise ConnectionClosed("the target reset the connection") from error
             if not part:
+                self._note_closure()
                 raise ConnectionClosed("the target closed the connection")
+            self._used_at = time.monotonic()
             parts += part
         return bytes(parts)
+
+
+def note_unread_answers() -> None:
+    """Remember the errors of all answers that the running case has not read: one of them may be
+    the reason of its failure."""
+    for connection in list(_OPEN):
+        connection.note_unread()
 
 
 def check_answer(api: str, version: int, asked: Struct, answer: Struct) -> None:

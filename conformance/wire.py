@@ -35,7 +35,14 @@ REPLICAS_DEMANDED_MAX = 3
 USUAL_OF_TOPICS = {
     "cleanup.policy": ("log.cleanup.policy", "delete"),
     "compression.type": ("compression.type", "producer"),
+    "max.message.bytes": ("message.max.bytes", "1048588"),
+    "message.timestamp.after.max.ms": ("log.message.timestamp.after.max.ms", "3600000"),
+    "message.timestamp.before.max.ms": ("log.message.timestamp.before.max.ms", str((1 << 63) - 1)),
     "message.timestamp.type": ("log.message.timestamp.type", "CreateTime"),
+    "min.insync.replicas": ("min.insync.replicas", "1"),
+    "retention.bytes": ("log.retention.bytes", "-1"),
+    "retention.ms": ("log.retention.ms", "604800000"),
+    "segment.bytes": ("log.segment.bytes", "1073741824"),
 }
 """Topic setting -> (the broker setting that gives its default, the value that cases assume)."""
 _DEFAULTS: dict[tuple[str, int], dict[str, str | None]] = {}
@@ -126,7 +133,7 @@ class Wire(Brokers):
         return {
             key: usual
             for key, (of_broker, usual) in USUAL_OF_TOPICS.items()
-            if told.get(of_broker, usual) != usual
+            if told.get(of_broker) not in (None, usual)
         }
 
     def _created(self, topic: Struct) -> Struct:

@@ -118,6 +118,7 @@ class Cases:
             raise UsageError(
                 f"conform: {strangers[0]!r} is neither a case, such as PROD-05, nor `list`"
             )
+        _check_known(ids, self.area or ())
         words = [word for case in ids for word in ("--case", case)]
         words += [word for area in self.area or () for word in ("--area", area)]
         words += ["-k", self.keyword] if self.keyword else []
@@ -126,6 +127,19 @@ class Cases:
         words += ["--max-failures", str(self.max_failures)] if self.max_failures else []
         words += ["-q"] if self.quiet else ["-vv"] if self.verbose else []  # beside one -q already
         return [*words, "--priority", self.priority]
+
+
+def _check_known(ids: Sequence[str], areas: Sequence[str]) -> None:
+    """Raise UsageError for an id or an area of which there is no case."""
+    if ids or areas:
+        from ci.conform import CASES
+        from ci.plugins import case_files
+        from conformance.session.selection import ids_in, why_unknown
+
+        known = ids_in([CASES, *map(Path, case_files())])
+        wanted, named = ({word.upper() for word in each} for each in (ids, areas))
+        if why := why_unknown(wanted, named, known):
+            raise UsageError(f"conform: {why}")
 
 
 @dataclass(frozen=True)

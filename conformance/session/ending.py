@@ -5,33 +5,56 @@ from __future__ import annotations
 import os
 import signal
 import threading
+import time
 from dataclasses import dataclass, field
 
 from conformance.connection import PATIENCE, NoAnswer
+from conformance.target.tidying import END_TIMEOUT_S, HURRIED_S
 
 SILENT_CASES_MAX = 6
 """The number of cases in a row without any answer after which the target counts as silent."""
 ASKED_BEFORE_EACH_CASE = frozenset({"ApiVersions", "Metadata"})
 """The APIs that even a target that serves nothing else answers, so that they do not count."""
+LEAST_REMOVAL_S = 1.0
+"""The time for the removal of what the cases have made, even if none is left."""
+RESERVED_SHARE = 0.2
+"""The largest part of max_time_s that is kept for the removal."""
 
 
 @dataclass
 class Ending:
-    """Collects reasons to end the run early. `reason` is a sentence once there is one."""
+    """Collects reasons to end the run early. `reason` is a sentence once there is one. max_time_s
+    includes the start of the target, and the removal after the last case."""
 
     max_failures: int | None = None
     max_time_s: float | None = None
     reason: str | None = None
     _failures: int = 0
     _silent_cases: int = 0
+    _began: float = field(default_factory=time.monotonic, repr=False)
     _timer: threading.Timer | None = field(default=None, repr=False)
 
     def begin(self) -> None:
-        """Start the clock of max_time_s; a case that runs when it expires is interrupted."""
-        if self.max_time_s is not None:
-            self._timer = threading.Timer(self.max_time_s, self._time_is_over)
+        """Start the timer of max_time_s, with some seconds in reserve for the removal; a case that
+        runs when it expires is interrupted."""
+        left_s = self.left_s()
+        if self.max_time_s is not None and left_s is not None:
+            reserve_s = min(HURRIED_S, self.max_time_s * RESERVED_SHARE)
+            self._timer = threading.Timer(max(left_s - reserve_s, 0.0), self._time_is_over)
             self._timer.daemon = True
             self._timer.start()
+
+    def left_s(self) -> float | None:
+        """Return how much of max_time_s is left, or None if there is no such limit."""
+        if self.max_time_s is None:
+            return None
+        return max(self._began + self.max_time_s - time.monotonic(), 0.0)
+
+    def removal_s(self) -> float:
+        """Return how long the removal of what the cases have made may take."""
+        usual_s = END_TIMEOUT_S if self.reason is None else HURRIED_S
+        left_s = self.left_s()
+        return usual_s if left_s is None else min(usual_s, max(left_s, LEAST_REMOVAL_S))
 
     def stop(self) -> None:
         if self._timer is not None:
@@ -40,6 +63,11 @@ class Ending:
     def end(self, reason: str) -> None:
         """Set the reason, unless there is one already."""
         self.reason = self.reason or reason
+
+    def end_now(self, reason: str) -> None:
+        """Set the reason, and let nothing that is still asked wait longer than a second."""
+        self.end(reason)
+        PATIENCE.hurry()
 
     def note(self, result: str, error: BaseException | None) -> None:
         """Take the result of one case into account."""
@@ -55,6 +83,6 @@ class Ending:
             self.end(f"{self._failures} {failed} failed (--max-failures)")
 
     def _time_is_over(self) -> None:
-        self.end(f"{self.max_time_s:g} s are over (--max-time)")
+        self.end_now(f"{self.max_time_s:g} s are over (--max-time)")
         # The main thread may be waiting for an answer: a signal is what wakes it.
         os.kill(os.getpid(), signal.SIGTERM)

@@ -8,7 +8,7 @@ apache:4.3.1` starts one first, and restarts it if a case kills it.
 from __future__ import annotations
 
 import os
-from collections.abc import Generator, Iterator
+from collections.abc import Generator, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -17,14 +17,17 @@ import pytest
 
 from chaos.run.interrupts import Interrupts
 from chaos.values.protocols import TargetError
+from conformance.brokers import Brokers
 from conformance.case import Case, Unsupported, case_of
-from conformance.connection import PATIENCE
+from conformance.connection import PATIENCE, note_unread_answers
 from conformance.exchanges import EXCHANGES
+from conformance.refusals import REFUSALS
 from conformance.reporting.evidence import Evidence
 from conformance.reporting.results import Results, reproduce_line, why_unwritable
 from conformance.session import selection
 from conformance.session.ending import Ending
 from conformance.target.examination import Examined, chosen_versions
+from conformance.target.explained import why_unsupported
 from conformance.target.settings import require_auto_creation
 from conformance.wire import Wire
 
@@ -62,6 +65,7 @@ def pytest_configure(config: pytest.Config) -> None:
     target, bootstrap = config.getoption("--target"), config.getoption("--bootstrap")
     _refuse_impossible(config, target, bootstrap)
     if (target or bootstrap) and not config.option.collectonly:
+        ending = Ending(config.getoption("--max-failures"), config.getoption("--max-time"))
         try:
             config.stash[EXAMINED] = Examined.start(
                 target,
@@ -80,9 +84,7 @@ def pytest_configure(config: pytest.Config) -> None:
         PATIENCE.forget()
         config.stash[INTERRUPTS] = Interrupts()
         config.stash[INTERRUPTS].__enter__()
-        config.stash[ENDING] = Ending(
-            config.getoption("--max-failures"), config.getoption("--max-time")
-        )
+        config.stash[ENDING] = ending
 
 
 def _refuse_impossible(config: pytest.Config, target: str | None, bootstrap: str | None) -> None:
@@ -113,8 +115,7 @@ def pytest_unconfigure(config: pytest.Config) -> None:
         config.stash[ENDING].stop()
         config.stash[INTERRUPTS].shield()
     if EXAMINED in config.stash:
-        is_hurried = ENDING in config.stash and config.stash[ENDING].reason is not None
-        config.stash[EXAMINED].stop(is_hurried=is_hurried)
+        config.stash[EXAMINED].stop(config.stash[ENDING].removal_s())
     if INTERRUPTS in config.stash:
         config.stash[INTERRUPTS].__exit__()
 
@@ -139,8 +140,9 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         raise pytest.UsageError(
             "conformance: nothing to examine; give --target NAME or --bootstrap host:port"
         )
-    if cases:
-        wanted.check(cases.values())
+    known = {stated.id for stated in cases.values()}
+    if cases and (why := selection.why_unknown(wanted.ids, wanted.areas, known)):
+        raise pytest.UsageError(f"conformance: {why}")
     for item, stated in cases.items():
         item.extra_keyword_matches.add(stated.id)  # -k IDEM-03
     dropped = [item for item, stated in cases.items() if not wanted.takes(stated)]
@@ -181,6 +183,7 @@ def wire(request: pytest.FixtureRequest, examined: Examined) -> Iterator[Wire]:
     if stated is not None:
         examined.require(stated)
     EXCHANGES.forget()
+    REFUSALS.forget()
     client = Wire(examined.bootstrap, examined.advertised)
     client.is_shared = examined.tidying is not None
     try:
@@ -230,6 +233,8 @@ def pytest_runtest_makereport(
     error = call.excinfo.value if call.excinfo else None
     if isinstance(error, (KeyboardInterrupt, pytest.exit.Exception)):
         return report
+    exchange = EXCHANGES.told()
+    error = _explained(error, examined)
     if isinstance(error, Unsupported):
         report.outcome = "skipped"
         report.longrepr = (str(item.path), 0, f"Unsupported: {error}")
@@ -239,7 +244,7 @@ def pytest_runtest_makereport(
         error = AssertionError(died)
     if report.failed and error is not None:
         _explain(report, stated, error, item, examined)
-    _remember(item, report, stated, error)
+    _remember(item, report, stated, error, exchange)
     if ending.reason is not None:
         item.session.shouldstop = ending.reason
     return report
@@ -288,8 +293,25 @@ def _name_of(item: pytest.Item) -> str:
     return "::".join([item.path.relative_to(CASES.parent.parent).as_posix(), *rest])
 
 
+def _explained(error: BaseException | None, examined: Examined) -> BaseException | None:
+    """Return Unsupported instead of a failure that a setting of the target explains."""
+    if error is None or isinstance(error, Unsupported):
+        return error
+    note_unread_answers()
+    asking = Brokers(examined.bootstrap, examined.advertised)
+    try:
+        why = why_unsupported(asking, REFUSALS)
+    finally:
+        asking.close()
+    return Unsupported(why) if why is not None else error
+
+
 def _remember(
-    item: pytest.Item, report: pytest.TestReport, stated: Case, error: BaseException | None
+    item: pytest.Item,
+    report: pytest.TestReport,
+    stated: Case,
+    error: BaseException | None,
+    exchange: Sequence[Mapping[str, object]],
 ) -> None:
     unsupported = getattr(report, "unsupported", None)
     if report.when == "call" or report.failed or unsupported is not None:
@@ -300,7 +322,7 @@ def _remember(
             item.nodeid,
             version,
             result,
-            Evidence.of(error, stated).beside(EXCHANGES.told() if result == "failed" else ()),
+            Evidence.of(error, stated).beside(exchange if result == "failed" else ()),
             report.duration,
             reproduce_line(_name_of(item), item.config.stash[EXAMINED]),
         )
@@ -326,7 +348,7 @@ def pytest_sessionfinish(session: pytest.Session, exitstatus: int) -> None:
         return
     ending = session.config.stash[ENDING]
     if exitstatus == pytest.ExitCode.INTERRUPTED:
-        ending.end("interrupted")
+        ending.end_now("interrupted")
     elif exitstatus == pytest.ExitCode.INTERNAL_ERROR:
         ending.end("the examination itself failed; see the lines above")
     ending.stop()

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+import re
+from collections.abc import Iterable
 from dataclasses import dataclass
 from difflib import get_close_matches
+from pathlib import Path
 
 import pytest
 
 from conformance.case import Case
 
 PRIORITIES = ("P0", "P1", "P2")
+_ID = re.compile(r'@case\(\s*"([^"]+)"')
 
 
 @dataclass(frozen=True)
@@ -41,11 +44,28 @@ class Selection:
             and PRIORITIES.index(stated.priority) <= PRIORITIES.index(self.priority)
         )
 
-    def check(self, known: Iterable[Case]) -> None:
-        """Raise UsageError that names the first id or area of which there is no case."""
-        cases = list(known)
-        _check("case", self.ids, sorted({stated.id for stated in cases}))
-        _check("area", self.areas, sorted({stated.area for stated in cases}))
+
+def why_unknown(ids: Iterable[str], areas: Iterable[str], known: Iterable[str]) -> str | None:
+    """Return a sentence about the first id or area of which there is no case, with what may have
+    been meant, or None if all are known. known: the ids of all cases."""
+    cases = sorted(known)
+    all_areas = sorted({case.partition("-")[0] for case in cases})
+    for word in sorted(set(ids) - set(cases)):
+        near = get_close_matches(word, cases, 3)
+        meant = (
+            f"did you mean {' or '.join(near)}?" if near else "`touchstone conform list` shows all"
+        )
+        return f"no case is called {word}; {meant}"
+    for word in sorted(set(areas) - set(all_areas)):
+        return f"no area is called {word}; there are {', '.join(all_areas)}"
+    return None
+
+
+def ids_in(paths: Iterable[Path]) -> set[str]:
+    """Return the ids of the cases in these files and folders, which are read and not imported, so
+    that a wrong id can be refused at once."""
+    files = (file for path in paths for file in (path.rglob("*.py") if path.is_dir() else [path]))
+    return {found for file in files for found in _ID.findall(file.read_text(encoding="utf-8"))}
 
 
 def add_options(group: pytest.OptionGroup) -> None:
@@ -54,12 +74,3 @@ def add_options(group: pytest.OptionGroup) -> None:
     group.addoption("--case", metavar="ID", help="run only this case; repeatable", **repeatable)
     group.addoption("--area", metavar="AREA", help="run only this area; repeatable", **repeatable)
     group.addoption("--priority", default="P2", help="run cases up to this priority: P0, P1 or P2")
-
-
-def _check(what: str, wanted: Iterable[str], known: Sequence[str]) -> None:
-    for word in sorted(set(wanted) - set(known)):
-        near = get_close_matches(word, known, 3)
-        hint = f" Did you mean {' or '.join(near)}?" if near else ""
-        raise pytest.UsageError(
-            f"conformance: no {what} is called {word}; `touchstone conform list` shows them.{hint}"
-        )

@@ -23,7 +23,7 @@ from chaos.values.protocols import Cluster, Target, TargetError
 from chaos.world import joined
 from conformance.case import Case, Unsupported
 from conformance.target.reach import Unreachable, check, reachable
-from conformance.target.tidying import Tidying
+from conformance.target.tidying import END_TIMEOUT_S, Tidying
 from conformance.wire import Connection, ConnectionClosed
 from reference_impl.access import Endpoint, access_of
 from reference_impl.wire import ApiKey, Malformed, request_definition
@@ -260,15 +260,15 @@ class Examined:
                 first = first or str(cause)
             time.sleep(RETURN_POLL_S)
 
-    def stop(self, *, is_hurried: bool = False) -> None:
-        """Stop what was started here, and remove what the cases created elsewhere. is_hurried: take
-        a few seconds at most for the removal."""
+    def stop(self, removal_s: float = END_TIMEOUT_S) -> None:
+        """Stop what was started here, and remove what the cases created elsewhere, within
+        removal_s."""
         self._stop_variant()
         if self.tidying is not None:
             with suppress(TargetError):  # an examination that was cut short left nodes down
                 if self.can_restart and not self.cluster.alive():
                     self.cluster.restart()
-            self.tidying.end(is_hurried=is_hurried)
+            self.tidying.end(removal_s)
         self.cluster.stop()
         if self.directory:
             shutil.rmtree(self.directory, ignore_errors=True)

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import sys
 
-from chaos.clients.wire.own_topics import OwnTopics, sweep, told
+from chaos.clients.wire.own_topics import OwnTopics, sweep
+from chaos.clients.wire.removed import told
 from chaos.means.connection import WireError
 from chaos.means.real_world import REAL_WORLD, run
 from conformance.wire import NONCE
@@ -14,15 +15,14 @@ END_TIMEOUT_S, HURRIED_S = 30.0, 5.0
 """The longest time for the removal: after the last case, and after an examination that was cut
 short."""
 LONGEST_S = 4 * 3600.0
-SHOWN_MAX = 3
 
 
 class Tidying:
     """The marker of one conformance run, and the removal of everything that carries it."""
 
     def __init__(self, bootstrap: str, replicas: int) -> None:
-        """Remove what earlier runs have left, and create the marker of this one. Print a warning if
-        that is not possible; the broker is tested all the same."""
+        """Remove what earlier runs have left, and create the marker of this one. Print a
+        warning if that is not possible; the broker is tested all the same."""
         self._own: OwnTopics | None = OwnTopics(bootstrap, NONCE, LONGEST_S, records_bear_it=False)
         try:
             for line in told(run(sweep(bootstrap, MARK_TIMEOUT_S))):
@@ -33,19 +33,15 @@ class Tidying:
             self._own = None
             _say(f"what the cases make stays on the cluster, since it cannot be marked: {error}")
 
-    def end(self, *, is_hurried: bool) -> None:
+    def end(self, timeout_s: float) -> None:
         """Remove everything that carries the marker, within a time limit. Print the names of things
-        that remain. is_hurried: whether the user wants the examination to end now."""
+        that remain."""
         if self._own is None:
             return
-        limit_s = HURRIED_S if is_hurried else END_TIMEOUT_S
-        failures = run(self._own.remove(limit_s)).failures
-        if failures:
-            more = f" and {len(failures) - SHOWN_MAX} more" if len(failures) > SHOWN_MAX else ""
-            why = "; ".join(failures[:SHOWN_MAX])
+        if left := run(self._own.remove(timeout_s)).left():
             _say(
-                f"could not remove what the cases have made ({why}{more}); the next examination"
-                " or run on this cluster does it"
+                f"could not remove what the cases have made ({'; '.join(left)}); the next"
+                " examination or run on this cluster tries again"
             )
 
 

@@ -96,6 +96,23 @@ def test_a_topic_with_records_of_others_stays_and_is_told(bootstrap: str) -> Non
     assert f"touchstone-{mine.hex()}-marker" in topics(bootstrap)
 
 
+def test_where_topics_may_not_be_deleted_they_are_told_at_once(tmp_path: Path) -> None:
+    cluster = parse_target("reference").start(tmp_path, 1, {"delete.topic.enable": "false"})
+    try:
+        mine = payload.nonce_of("kept")
+        own = OwnTopics(cluster.bootstrap, mine, 5.0, records_bear_it=False)
+        run(own.mark(1))
+        names = make(cluster.bootstrap, mine, *"abcde")
+        began = time.monotonic()
+        removed = run(own.remove(WAIT_S))
+        assert time.monotonic() - began < WAIT_S / 2
+        first = ", ".join(names[:3])
+        why = "delete.topic.enable is false on the cluster: delete it by hand"
+        assert removed.left() == [f"{first} and 2 more: {why}"]
+    finally:
+        cluster.stop()
+
+
 def test_topics_without_a_marker_are_not_touched(bootstrap: str) -> None:
     mine = payload.nonce_of("unmarked")
     (name,) = make(bootstrap, mine, "appends")

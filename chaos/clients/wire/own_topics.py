@@ -18,7 +18,6 @@ import os
 import re
 import time
 from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -27,6 +26,7 @@ from uuid import UUID
 from chaos.clients import payload
 from chaos.clients.wire.admin import Admin
 from chaos.clients.wire.own_users import remove_users
+from chaos.clients.wire.removed import Removed
 from chaos.clients.wire.wire_link import EARLIEST, RETRY_S, WireCluster, check, insist, kafka_name
 from chaos.means import guard
 from chaos.means.connection import WireError
@@ -55,21 +55,14 @@ TOPICS_AT_ONCE = 50
 FETCH_BYTES = 1 << 20
 UNKNOWN_TOPICS = frozenset({3, 100})  # UNKNOWN_TOPIC_OR_PARTITION, UNKNOWN_TOPIC_ID
 GROUP_ID_NOT_FOUND = 69
+TOPIC_DELETION_DISABLED = 73
 MARKED_BY = (ApiKey.CREATE_TOPICS, ApiKey.PRODUCE, ApiKey.LIST_OFFSETS, ApiKey.DELETE_TOPICS)
 BOOT_ID = Path("/proc/sys/kernel/random/boot_id")
 
 
-class NotOursError(Exception):
-    """A topic or group of that name does not belong to this run and must not be removed; another
+class LeftAloneError(Exception):
+    """A topic or group does not belong to this run, or the cluster forbids its removal; another
     attempt would not change that."""
-
-
-@dataclass
-class Removed:
-    """The names that were removed from a cluster, and the failures to remove others."""
-
-    names: list[str] = field(default_factory=list)
-    failures: list[str] = field(default_factory=list)
 
 
 class OwnTopics:
@@ -123,7 +116,7 @@ class OwnTopics:
         try:
             work = _remove_run(cluster, self._nonce, removed, _last_retry(timeout_s))
             await REAL_WORLD.within(timeout_s, work)
-        except (WireError, NotOursError, TimeoutError) as error:
+        except (WireError, LeftAloneError, TimeoutError) as error:
             removed.failures.append(f"touchstone-{self._nonce.hex()}-…: {error}")
         finally:
             cluster.close()
@@ -155,7 +148,7 @@ async def _sweep(cluster: WireCluster, removed: Removed, deadline: float) -> Non
         try:
             if _is_over(await _marker_of(cluster, marker, nonce)):
                 await _remove_run(cluster, nonce, removed, deadline)
-        except (WireError, NotOursError, TimeoutError) as error:
+        except (WireError, LeftAloneError, TimeoutError) as error:
             removed.failures.append(f"{marker}: {error}")
 
 
@@ -231,7 +224,9 @@ async def _remove_run(
         else {}
     )
     if not said:
-        removed.failures.append(f"{marker} has no record of this run: its topics are not touched")
+        removed.failures.append(
+            f"{marker}: it has no record of this run, so that its topics are not touched"
+        )
         return
     marker_id = topics.pop(marker, "")
     await _remove_topics(
@@ -280,17 +275,17 @@ async def _attempt(
     try:
         await insist(REAL_WORLD, action, deadline)
         removed.names += names
-    except (WireError, NotOursError, TimeoutError) as error:
+    except (WireError, LeftAloneError, TimeoutError) as error:
         removed.failures += [f"{name}: {error}" for name in names]
 
 
 async def _remove_topic(cluster: WireCluster, name: str, topic_id: str, nonce: bytes) -> None:
-    """Delete a topic if its first records all belong to the run. Raise WireError, NotOursError."""
+    """Delete a topic if its first records all belong to the run."""
     view = await cluster.view([name])
     for partition in sorted(p for topic, p in view.partitions if topic == name):
         for record in await _first_records(cluster, name, partition):
             if not payload.bears(nonce, record.value, payload.plain_headers(record.headers)):
-                raise NotOursError(f"partition {partition} holds a record of others; look at it")
+                raise LeftAloneError(f"partition {partition} holds a record of others; look at it")
     await _delete(cluster, {name: topic_id})
 
 
@@ -307,6 +302,8 @@ async def _delete(cluster: WireCluster, topics: Mapping[str, str]) -> None:
         ApiKey.DELETE_TOPICS, topics=states, topic_names=list(topics), timeout_ms=REQUEST_TIMEOUT_MS
     )
     codes = {row.error_code for row in answer.responses} - {0, *UNKNOWN_TOPICS}
+    if TOPIC_DELETION_DISABLED in codes:
+        raise LeftAloneError("delete.topic.enable is false on the cluster: delete it by hand")
     if codes or len(answer.responses) != len(topics):
         raise WireError(f"not deleted: {', '.join(map(kafka_name, sorted(codes))) or 'no answer'}")
 
@@ -374,17 +371,4 @@ def _data_records(data: bytes) -> Iterator[Record]:
             if not batch.is_control:
                 yield from batch.records
     except (CorruptRecord, Malformed) as error:
-        raise NotOursError(f"its records cannot be read ({error}); look at it") from error
-
-
-def told(removed: Removed) -> Sequence[str]:
-    """Return sentences for the user about the result of a sweep."""
-    lines = []
-    if removed.names:
-        lines.append(
-            f"removed from the cluster what an earlier run had left: {', '.join(removed.names)}"
-        )
-    return [
-        *lines,
-        *(f"could not remove what a run has created: {each}" for each in removed.failures),
-    ]
+        raise LeftAloneError(f"its records cannot be read ({error}); look at it") from error

@@ -38,6 +38,8 @@ class OwnNames:
 
     def __init__(self, nonce: bytes) -> None:
         self.prefix = f"touchstone-{nonce.hex()}-"
+        self.topic_config: Mapping[str, str] = {}
+        """The settings that every topic gets which has no other value of its own."""
 
     def outside(self, name: str) -> str:
         """Return the name on the cluster for a name of the workload."""
@@ -48,7 +50,8 @@ class OwnNames:
         return name.removeprefix(self.prefix)
 
     def spec(self, topic: TopicSpec) -> TopicSpec:
-        return replace(topic, name=self.outside(topic.name))
+        config = {**self.topic_config, **topic.config}
+        return replace(topic, name=self.outside(topic.name), config=config)
 
     def specs(self, topics: Sequence[TopicSpec]) -> list[TopicSpec]:
         return [self.spec(topic) for topic in topics]

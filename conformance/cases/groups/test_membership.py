@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 
 from conformance.case import case, expect, expect_that
-from conformance.cases.offsets.offsets import commit
+from conformance.cases.offsets.offsets import try_to_commit
 from conformance.clients.members import MIN_SESSION_TIMEOUT_MS, Member, beside, stable_pair
 from conformance.wire import Wire, eventually, part
 from reference_impl.wire import ErrorCode, Struct
@@ -85,7 +85,7 @@ def test_a_commit_is_a_sign_of_life(wire: Wire) -> None:
     member = Member.stable(wire, session_timeout_ms=MIN_SESSION_TIMEOUT_MS)
     for _ in range(3):
         time.sleep(MIN_SESSION_TIMEOUT_MS / 2 / 1000)
-        errors = commit(
+        errors = try_to_commit(
             wire,
             member.group,
             topic,

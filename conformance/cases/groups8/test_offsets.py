@@ -6,7 +6,7 @@ from typing import Any
 
 from conformance.case import case, expect
 from conformance.cases.groups8.test_epochs import moved
-from conformance.cases.offsets.offsets import commit, committed, committed_in, position
+from conformance.cases.offsets.offsets import committed, committed_in, position, try_to_commit
 from conformance.clients.consumer_members import ConsumerMember
 from conformance.wire import Topic, Wire
 from reference_impl.wire import ErrorCode, Struct
@@ -26,7 +26,7 @@ def commit_as(
         "generation": member.epoch if epoch is None else epoch,
         "member_id": member.member_id,
     }
-    errors = commit(member.wire, member.group, topic, {0: 5}, version, **(fields | changed))
+    errors = try_to_commit(member.wire, member.group, topic, {0: 5}, version, **(fields | changed))
     return errors[0]
 
 

@@ -31,6 +31,19 @@ def commit(
     offsets: Mapping[int, int],
     version: int | None = None,
     **fields: Any,
+) -> None:
+    """Commit offsets of one topic, which must succeed (fields: those of commit_request)."""
+    errors = try_to_commit(wire, group, topic, offsets, version, **fields)
+    expect(errors, dict.fromkeys(offsets, int(ErrorCode.NONE)), "OffsetCommit errors")
+
+
+def try_to_commit(
+    wire: Wire,
+    group: str,
+    topic: Topic,
+    offsets: Mapping[int, int],
+    version: int | None = None,
+    **fields: Any,
 ) -> dict[int, int]:
     """Send OffsetCommit for one topic (fields: those of commit_request). Return partition -> error
     code."""

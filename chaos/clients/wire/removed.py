@@ -1,0 +1,44 @@
+"""The names that were removed from somebody else's cluster, and those that had to stay there."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+SHOWN_MAX = 3
+"""How many names are told of those that remain for the same reason."""
+
+
+@dataclass
+class Removed:
+    """The names that were removed from a cluster, and the failures to remove others."""
+
+    names: list[str] = field(default_factory=list)
+    failures: list[str] = field(default_factory=list)
+    """NAME: REASON, for each thing that remains."""
+
+    def left(self) -> list[str]:
+        """Return a line for each reason of a failure, with the names that it concerns."""
+        by_reason: dict[str, list[str]] = {}
+        for failure in self.failures:
+            name, _, reason = failure.partition(": ")
+            by_reason.setdefault(reason, []).append(name)
+        return [
+            ", ".join(names[:SHOWN_MAX])
+            + (f" and {len(names) - SHOWN_MAX} more" if len(names) > SHOWN_MAX else "")
+            + f": {reason}"
+            for reason, names in by_reason.items()
+        ]
+
+
+def told(removed: Removed) -> Sequence[str]:
+    """Return sentences for the user about the result of a sweep."""
+    lines = []
+    if removed.names:
+        lines.append(
+            f"removed from the cluster what an earlier run had left: {', '.join(removed.names)}"
+        )
+    return [
+        *lines,
+        *(f"could not remove what a run has created: {each}" for each in removed.left()),
+    ]
