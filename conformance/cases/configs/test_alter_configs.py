@@ -34,7 +34,7 @@ def replace(
 def test_what_is_not_named_becomes_the_default_again(wire: Wire, version: int) -> None:
     """AlterConfigs sets the named configurations of a topic and resets all others to their
     defaults."""
-    default = setting(wire, wire.create_topic().name, "segment.bytes")
+    default = setting(wire, wire.create_topic(with_defaults=True).name, "segment.bytes")
     topic = wire.create_topic(config={"segment.bytes": "2000000", "retention.ms": "1000000"}).name
     expect(replace(wire, version, topic, {"retention.ms": DAY_MS}), ErrorCode.NONE, "error")
     eventually(
