@@ -21,7 +21,7 @@ from chaos.targets.foreign.target import ForeignTarget
 from chaos.values.faults import Heal, Kill
 from chaos.values.protocols import Cluster, Target, TargetError
 from chaos.world import joined
-from conformance.case import Case, Unsupported
+from conformance.case import Case, Deviation, Unsupported
 from conformance.target.reach import Unreachable, check, reachable
 from conformance.target.tidying import END_TIMEOUT_S, Tidying
 from conformance.wire import Connection, ConnectionClosed
@@ -105,7 +105,7 @@ class Examined:
         takes_settings = _is_configured(target) and nodes == 1
         try:
             advertised = advertised_versions(cluster.bootstrap)
-        except (OSError, ConnectionClosed, Malformed) as error:
+        except (OSError, ConnectionClosed, Malformed, Deviation) as error:
             cluster.stop()
             raise TargetError(
                 f"{cluster.bootstrap} does not answer ApiVersions v0 ({error}); is it a Kafka?"

@@ -18,10 +18,18 @@ from typing import Any
 from chaos.world import Address, joined
 from conformance.connection import api_key, request
 from reference_impl.access import access_of, enter
-from reference_impl.wire import FRAME_BYTES_MAX, Malformed, Struct, decode_response, encode_request
+from reference_impl.wire import (
+    FRAME_BYTES_MAX,
+    Malformed,
+    Struct,
+    decode_response,
+    encode_request,
+    request_definition,
+)
 
 REACH_TIMEOUT_S = 10.0
 """The seconds for each step: to resolve a name, to connect, to get an answer."""
+BROKERS_MAX = 200
 _CORRELATION_ID = 0x746F7563
 _TLS = (
     "{} speaks TLS, and got plain text; describe the cluster in a touchstone.toml, or give a"
@@ -77,6 +85,7 @@ def reachable(addresses: Sequence[Address], timeout_s: float = REACH_TIMEOUT_S) 
 
 
 def _check_advertised(brokers: dict[int, Address], *, alone: bool, timeout_s: float) -> None:
+    """Raise Unreachable for the first broker that accepts no connection."""
     for node, address in brokers.items():
         try:
             _connect(address, timeout_s).close()
@@ -102,7 +111,7 @@ def check(address: Address, timeout_s: float = REACH_TIMEOUT_S) -> list[Struct]:
                 f"{joined(address)} answers ApiVersions v0 with error {versions.error_code} and "
                 f"{len(versions.api_keys)} APIs: it advertises nothing that could be examined"
             )
-        advertised = {a.api_key: a for a in versions.api_keys}
+        advertised = _advertised(address, versions.api_keys)
         if api_key("Metadata") not in advertised:
             raise Unreachable(
                 f"{joined(address)} does not advertise Metadata: is it a controller's listener? "
@@ -111,15 +120,34 @@ def check(address: Address, timeout_s: float = REACH_TIMEOUT_S) -> list[Struct]:
         return _brokers(connection, address, advertised, timeout_s)
 
 
+def _advertised(address: Address, rows: Sequence[Struct]) -> dict[int, Struct]:
+    """Return API key -> its range of versions. Raise Unreachable if the ranges cannot be used."""
+    found: dict[int, Struct] = {}
+    for row in rows:
+        if row.api_key in found:
+            raise Unreachable(f"{joined(address)} advertises API {row.api_key} more than once")
+        if not 0 <= row.min_version <= row.max_version:
+            raise Unreachable(
+                f"{joined(address)} advertises the impossible versions {row.min_version} to"
+                f" {row.max_version} of API {row.api_key}; correct what it answers to ApiVersions"
+            )
+        found[row.api_key] = row
+    return found
+
+
 def _brokers(
     connection: socket.socket, address: Address, advertised: dict[int, Struct], timeout_s: float
 ) -> list[Struct]:
     served = advertised[api_key("Metadata")]
+    version, newest = max(served.min_version, 1), request_definition(3).valid_versions[-1]
+    if served.max_version < 1 or version > newest:
+        raise Unreachable(
+            f"{joined(address)} advertises Metadata v{served.min_version} to"
+            f" v{served.max_version}; the examination needs one of v1 to v{newest}"
+        )
     try:
-        brokers: list[Struct] = _ask(
-            connection, address, "Metadata", max(served.min_version, 1), timeout_s, topics=[]
-        ).brokers
-        return brokers
+        answer = _ask(connection, address, "Metadata", version, timeout_s, topics=[])
+        return _checked(address, answer.brokers)
     except (_Unfinished, Unreachable) as error:
         if api_key("SaslHandshake") in advertised and (offered := _sasl(address, timeout_s)):
             raise Unreachable(
@@ -134,6 +162,25 @@ def _brokers(
             f"{joined(address)} answers ApiVersions, but closes the connection on Metadata; "
             "look into its log"
         ) from error
+
+
+def _checked(address: Address, brokers: list[Struct]) -> list[Struct]:
+    """Return the brokers of a Metadata answer. Raise Unreachable if no client could use them."""
+    where = joined(address)
+    if not brokers:
+        raise Unreachable(f"{where} answers Metadata without any broker; does its cluster run?")
+    if len(brokers) > BROKERS_MAX:
+        raise Unreachable(
+            f"{where} answers Metadata with {len(brokers)} brokers; at most {BROKERS_MAX} can be"
+            " examined"
+        )
+    for broker in brokers:
+        if not broker.host or not 0 < broker.port < 1 << 16:
+            raise Unreachable(
+                f"{where} advertises the impossible address {broker.host!r}, port {broker.port} of"
+                f" broker {broker.node_id}; correct advertised.listeners"
+            )
+    return brokers
 
 
 def _sasl(address: Address, timeout_s: float) -> list[str]:

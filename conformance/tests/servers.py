@@ -7,7 +7,7 @@ import ssl
 import struct
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
@@ -143,6 +143,32 @@ class Elsewhere(FakeKafka):
         host, port = self.elsewhere
         broker = piece("Metadata", "MetadataResponseBroker", node_id=1, host=host, port=port)
         return response("Metadata", brokers=[broker])
+
+
+class Advertises(FakeKafka):
+    """Lists these ranges of versions, and these brokers."""
+
+    def __init__(
+        self,
+        ranges: Sequence[tuple[int, int, int]] = ((3, 0, 13), (18, 0, 4)),
+        brokers: Sequence[tuple[str, int]] = (),
+    ) -> None:
+        self.ranges, self.brokers = ranges, brokers
+        super().__init__({"Metadata": self.metadata})
+
+    def api_versions(self, _version: int, _request: Struct) -> Struct:
+        rows = [
+            piece("ApiVersions", "ApiVersion", api_key=key, min_version=low, max_version=high)
+            for key, low, high in self.ranges
+        ]
+        return response("ApiVersions", api_keys=rows)
+
+    def metadata(self, _version: int, _request: Struct) -> Struct:
+        rows = [
+            piece("Metadata", "MetadataResponseBroker", node_id=n, host=host, port=port)
+            for n, (host, port) in enumerate(self.brokers)
+        ]
+        return response("Metadata", brokers=rows)
 
 
 class GoesBad(FakeKafka):

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import json
+import os
+import signal
 import time
 from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree
@@ -14,12 +17,14 @@ import pytest
 from chaos.targets.bootstrap import BootstrapTarget
 from chaos.values.protocols import TargetError
 from conformance import connection
-from conformance.connection import ANSWER_TIMEOUT_S, Patience
-from conformance.target import examination, reach
+from conformance.connection import ANSWER_TIMEOUT_S, HURRIED_TIMEOUT_S, Patience
+from conformance.session.ending import LEAST_REMOVAL_S, Ending
+from conformance.target import examination, reach, tidying
 from conformance.target.examination import Examined, advertised_versions
+from conformance.target.tidying import Tidying
 from conformance.tests import servers
 from conformance.tests.fake import FakeKafka
-from conformance.tests.servers import Serve, serving
+from conformance.tests.servers import Advertises, Serve, serving
 from conformance.tests.suite import PASSES, Suite
 from conformance.wire import api_key
 
@@ -114,6 +119,31 @@ def test_an_advertised_address_that_cannot_be_reached_is_said() -> None:
     said = why_not(kafka.bootstrap)
     kafka.stop()
     assert "the broker advertises no-such-host.invalid:9092 to its clients, but the host" in said
+
+
+@pytest.mark.parametrize(
+    ("kafka", "sentence"),
+    [
+        (partial(Advertises, [(3, 9, 1), (18, 0, 4)]), "the impossible versions 9 to 1 of API 3"),
+        (partial(Advertises, [(3, -5, -1)]), "the impossible versions -5 to -1 of API 3"),
+        (partial(Advertises, [(3, 0, 9), (3, 0, 9)]), "advertises API 3 more than once"),
+        (partial(Advertises, [(3, 0, 0)]), "Metadata v0 to v0; the examination needs one of v1"),
+        (partial(Advertises, [(3, 99, 100)]), "advertises Metadata v99 to v100; the examination"),
+        (Advertises, "answers Metadata without any broker"),
+        (partial(Advertises, brokers=[("here", 70_000)]), "the impossible address 'here', port 70"),
+        (partial(Advertises, brokers=[("", 9092)]), "the impossible address '', port 9092 of"),
+        (partial(Advertises, brokers=[("here", 1)] * 201), "answers Metadata with 201 brokers"),
+    ],
+    ids=lambda value: value.split()[-1] if isinstance(value, str) else "",
+)
+def test_a_broker_that_no_client_could_use_is_refused(
+    kafka: Callable[[], FakeKafka], sentence: str
+) -> None:
+    running = kafka()
+    said = why_not(running.bootstrap)
+    running.stop()
+    assert said.startswith(running.bootstrap)
+    assert sentence in said
 
 
 def test_an_ipv6_address_is_asked_without_its_brackets(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -231,6 +261,40 @@ def test_a_target_that_answers_only_what_it_is_asked_first_ends_the_examination(
     found = examine_until(suite, going_bad, tmp_path, monkeypatch, turn)
     assert found["ended"] == "the target answered nothing in 6 cases in a row"
     assert (found["passed"], found["failed"], found["not_run"]) == (1, 6, 15)
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+def test_an_interrupted_removal_leaves_the_results_on_disk(
+    suite: Suite,
+    going_bad: servers.GoesBad,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    number: int,
+) -> None:
+    def end(_: Tidying, _timeout_s: float) -> None:
+        os.kill(os.getpid(), number)
+        removals.append(json.loads((tmp_path / "found.json").read_text())["ended"])
+
+    removals: list[str | None] = []
+    monkeypatch.setattr(Tidying, "end", end)
+    found = examine_until(suite, going_bad, tmp_path, monkeypatch, lambda: None)
+    assert removals == [None]
+    assert (found["passed"], found["ended"]) == (22, None)
+    assert len(list(ElementTree.parse(tmp_path / "found.xml").iter("testcase"))) == 22
+
+
+def test_the_time_for_the_removal_is_part_of_the_whole() -> None:
+    usual, limited = Ending(), Ending(max_time_s=60.0)
+    assert usual.removal_s() == tidying.END_TIMEOUT_S
+    limited._began -= 50
+    assert 0 < limited.removal_s() <= 10
+    limited._began -= 50
+    assert limited.removal_s() == LEAST_REMOVAL_S
+    usual.end_now("interrupted")
+    assert usual.removal_s() == tidying.HURRIED_S
+    assert connection.PATIENCE.timeout_s("Fetch", ANSWER_TIMEOUT_S) == HURRIED_TIMEOUT_S
+    connection.PATIENCE.forget()
+    assert connection.PATIENCE.timeout_s("Fetch", ANSWER_TIMEOUT_S) == ANSWER_TIMEOUT_S
 
 
 def test_a_silent_target_is_not_waited_for_once_for_each_api() -> None:
