@@ -1,9 +1,13 @@
-"""Make storage media fail, and let a crash tear the writes in progress. What each fault may take of
-an acknowledged record (guarantees of durability): A disk that dies or turns read-only keeps what it
-had, so nothing. Torn or reordered writes, and directory entries that were not synced: what was not
-flushed, as with a loss of power, so nothing if flush.messages=1 has each record flushed. A flipped
-bit: what only this node has; replicas elsewhere are not affected. No broker may return the changed
-record as if it were the original."""
+"""Make storage media fail, and let a crash tear the writes in progress.
+
+The faults differ in the acknowledged records that they may destroy (guarantees of durability):
+
+- A disk that dies or turns read-only keeps its content, so no record is lost.
+- Torn or reordered writes, and directory entries that were not synced, lose unflushed records, as a
+  loss of power does. If flush.messages=1 makes the broker flush each record, none is lost.
+- A flipped bit damages a record on this node only; the other replicas keep theirs. No broker may
+  return the changed record as if it were the original.
+"""
 
 from __future__ import annotations
 

@@ -180,7 +180,7 @@ def _measured(what: str, *files: Path) -> Figures:
     return figures
 
 
-# What runs in a process of its own: each returns a verdict, and may say how long the essence took.
+# Each of these runs in its own process, returns a verdict, and may name the time of its main part.
 
 
 def _import(source: str, target: str) -> Figures:

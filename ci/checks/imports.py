@@ -78,7 +78,7 @@ MAY_IMPORT: dict[str, tuple[str, ...]] = {
     # A twin that asked its kernel would agree with it.
     "linearizability.guarantees.*.twin": ("linearizability.bounds", "linearizability.twins"),
     "linearizability.twins": ("linearizability.bounds",),
-    # What a mutated file holds is known from the mutator, never from who reads it.
+    # The content of a mutated file is known from the mutator, never from a reader under test.
     "linearizability.fuzz": (
         "linearizability.history",
         "linearizability.files.parquet",

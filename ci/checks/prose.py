@@ -1,21 +1,27 @@
-"""Refuse docstrings that a reader cannot understand without the body.
+"""Refuse docstrings and comments that a reader cannot understand without the body.
 
-A docstring begins with a verb, or names what a class, module or property is. It does not begin with
-a clause that lacks its head ("Who missed a generation …", "What is in force …"), and it says
-"Return …" and "Raise …" in sentences, not after a semicolon. Ruff's D401 checks the verb.
+A docstring begins with a verb, or names what a class, module or property is. None of its sentences
+begins with a clause that lacks its head ("Who missed a generation …", "What is in force …"), nor
+does a comment, or the text below an attribute. It says "Return …" and "Raise …" in sentences, not
+after a semicolon. Ruff's D401 checks the verb.
 """
 
 import ast
 import re
 from collections.abc import Iterator
+from itertools import chain
 from pathlib import Path
 
 from ci.checks.sources import parsed, python_files
 
 Documented = ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef
 
-HEADLESS = re.compile(r"(?:Who|What|Whose|Whom|Whoever|Whatever|Of (?:which|whom|what))\b")
-"""The beginnings that no docstring may have."""
+HEADLESS = re.compile(
+    r"(?:^|(?<=[.:] ))(?:Who|What|Whose|Whom|Whoever|Whatever|Of (?:which|whom|what))\b"
+    r"(?=[^.?]*(?:\.|$))"
+)
+"""The beginnings that no sentence may have, except a question."""
+COMMENT = re.compile(r"^ *# ((?:Who|What|Whoever|Whatever)\b.*)", re.MULTILINE)
 CLAUSE = re.compile(r"(?:How|Why|Which|Where|When|Whether)\b")
 """The beginnings that the docstring of a function may not have. A property or a class may name
 itself in this way, and a case or a test may state its condition first."""
@@ -26,20 +32,50 @@ UNUSUAL = re.compile(r"\b(?:anew|the same goes|what is none)\b", re.IGNORECASE)
 
 
 def prose_violations(root: Path) -> list[str]:
-    """Return a sentence for every docstring that breaks one of these rules."""
+    """Return a sentence for every docstring, attribute text or comment that breaks a rule."""
     return [
-        f"{path.relative_to(root)}:{node.body[0].lineno}: {problem}"
+        f"{path.relative_to(root)}:{line}: {problem}"
         for path in python_files(root)
-        for node in ast.walk(parsed(path))
-        if isinstance(node, Documented) and (text := ast.get_docstring(node))
-        for problem in problems_of(node, " ".join(text.split()))
+        for line, problem in chain(in_texts(parsed(path)), in_comments(path.read_text()))
     ]
+
+
+def in_texts(tree: ast.Module) -> Iterator[tuple[int, str]]:
+    """Yield (line, problem) for the docstrings of a file, and the texts below its attributes."""
+    for node in ast.walk(tree):
+        if isinstance(node, Documented):
+            for statement in node.body:
+                if text := text_of(statement):
+                    is_docstring = statement is node.body[0]
+                    problems = problems_of(node, text) if is_docstring else headless(text)
+                    yield from ((statement.lineno, problem) for problem in problems)
+
+
+def in_comments(source: str) -> Iterator[tuple[int, str]]:
+    """Yield (line, problem) for the comments of a file."""
+    for found in COMMENT.finditer(source):
+        line = source.count("\n", 0, found.start()) + 1
+        yield from ((line, problem) for problem in headless(found.group(1)))
+
+
+def text_of(statement: ast.stmt) -> str | None:
+    """Return the words of a statement that is nothing but a string, or None."""
+    if isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Constant):
+        text = statement.value.value
+        return " ".join(text.split()) if isinstance(text, str) else None
+    return None
+
+
+def headless(text: str) -> Iterator[str]:
+    """Yield the problem if a sentence begins with a clause that lacks its head."""
+    if found := HEADLESS.search(text):
+        yield f"a sentence begins with {found.group()!r}: begin with a verb or name the thing"
 
 
 def problems_of(node: Documented, text: str) -> Iterator[str]:
     """Yield each problem in the docstring of this node, in words."""
-    opening = HEADLESS.match(text) or (is_called(node) and CLAUSE.match(text))
-    if opening:
+    yield from headless(text)
+    if is_called(node) and (opening := CLAUSE.match(text)):
         yield f"begins with {opening.group()!r}: begin with a verb (Return, Raise), or name it"
     if found := RETURNED.search(text):
         yield f"{found.group()!r}: say 'Return …' or 'Raise …' in a sentence of its own"

@@ -19,7 +19,7 @@ _VARIABLE = (
     (re.compile(r"\bv\d+\b"), "vN"),
     (re.compile(r" of [\w.-]+ in the answer of "), " in the answer of "),
 )
-"""What differs between two runs of the same deviation."""
+"""A pattern for the parts of a message that differ between two runs of the same deviation."""
 CLIPPED = 300
 
 

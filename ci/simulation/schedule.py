@@ -123,8 +123,8 @@ def perform(scenario: Scenario, runs: Path, scratch: Path) -> Outcome:
     """Run a scenario and judge it. runs: where its run directory is kept if it is not valid;
     scratch: where it is until then.
 
-    Whatever ends a run early, such as an exception in a step of a node, is a finding: INVALID. A
-    schedule that does not show what its workload is meant to show is repeated with a longer time.
+    A run that ends early, for example by an exception in a step of a node, is a finding: INVALID.
+    A schedule that does not show what its workload is meant to show is repeated with a longer time.
     """
     began = time.monotonic()
     outcome, _ = attempt(scenario, runs, scratch)

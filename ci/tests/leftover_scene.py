@@ -1,8 +1,8 @@
-"""A scene for test_leftovers, in a pid namespace of its own: who made it has been killed.
+"""A scene for test_leftovers, in a pid namespace of its own: its owner has been killed.
 
-Two owners alike each have a child that hangs on a frozen disk, a namespace, and a node of somebody
-else's that they have paused. One of them is killed with SIGKILL, and its guard before it. What
-`touchstone doctor` then says goes to standard output as JSON.
+Two equal owners each have a child that hangs on a frozen disk, a namespace, and a paused node of
+somebody else. One owner is killed with SIGKILL, and its guard before it. The scene prints the
+output of `touchstone doctor` after that, as JSON.
 """
 
 from __future__ import annotations

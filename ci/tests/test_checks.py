@@ -176,6 +176,9 @@ PLANTED: dict[str, list[tuple[str, str, str]]] = {
         ("chaos/d.py", 'def f():\n    """Ask it; raises Refused."""\n', "'; raises'"),
         ("chaos/e.py", 'def f():\n    """Return it; None if absent."""\n', "'; None if'"),
         ("chaos/f.py", '"""The index is built anew."""\n', "'anew'"),
+        ("chaos/g.py", '"""The log. Who reads it, waits."""\n', "begins with 'Who'"),
+        ("chaos/h.py", 'A = 1\n"""What is left."""\n', "chaos/h.py:2: a sentence begins"),
+        ("chaos/i.py", "A = 1\n    # Whoever comes first wins.\n", "chaos/i.py:2: a sentence"),
     ],
     "formatting": [
         ("chaos/a.py", "\nx = [1,2]  # fmt: " + "skip\n", "chaos/a.py:2: it switches"),

@@ -1,7 +1,7 @@
 """Histories that try to fool the judges: correct ones with odd shapes, broken ones that hide it.
 
-What each is, follows from the format's text and from `docs/guarantees.md`; the reason is its name.
-They are judged together, each as a topic of its own, for that takes a fraction of the time.
+The right verdict of each history follows from the text of the format and `docs/guarantees.md`; the
+name gives the reason. They are judged together, each as a topic of its own, which is faster.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from linearizability.verdict import Validity
 def verdicts() -> dict[str, Kinds]:
     """Return history -> its verdict."""
     histories = VALID | {name: history for name, (history, _) in BROKEN.items()}
-    # What the nemesis did would excuse the others' brokers, too.
+    # A nemesis in one history would excuse the brokers of the others, too.
     alone = [name for name, h in histories.items() if any(e.get("process") == "nemesis" for e in h)]
     together = [name for name in histories if name not in alone]
     found: dict[str, Kinds] = {}

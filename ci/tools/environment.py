@@ -1,6 +1,6 @@
 """Make .venv from requirements.lock, then start ci.tools.build; `make setup` runs this. It runs on
-the machine's own Python without installed packages, so it uses the standard library only. What is
-up to date is recognised by a key over its inputs, so a second run takes a moment."""
+the machine's own Python without installed packages, so it uses the standard library only. A step is
+skipped if the key over its inputs has not changed, so a second run takes a moment."""
 
 import fcntl
 import hashlib

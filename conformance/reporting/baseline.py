@@ -54,7 +54,7 @@ class Difference:
     new: tuple[str, ...]
     """The node ids of the failures that it does not name."""
     mended: tuple[str, ...]
-    """What it names although each of its runs passed."""
+    """The failures that the baseline names although each of their runs passed."""
 
     def is_red(self) -> bool:
         """Return whether the baseline and the target differ."""

@@ -84,7 +84,7 @@ class FakeKafka:
 
     def _serve(self, connection: socket.socket) -> None:
         reader = FrameReader()
-        # What is no frame ends the connection: a target that answers late is asked for HTTP, too.
+        # Close after bytes that are no frame: a target that answers late also gets an HTTP request.
         with suppress(OSError, Malformed), connection:
             while data := connection.recv(65_536):
                 for frame in reader.feed(data):

@@ -164,7 +164,7 @@ class LawfulProxy:
         self.variation = Variation(("localhost", port), behind)
         self.bootstrap = f"127.0.0.1:{port}"
         self.failures: list[str] = []
-        """What the proxy could not translate: it must be empty."""
+        """The messages that the proxy could not translate: there must be none."""
         threading.Thread(target=self._accept, daemon=True).start()
 
     def close(self) -> None:

@@ -56,7 +56,7 @@ class Gate:
     def __init__(self) -> None:
         self.mutant: Mutant | None = None
         self.shown: dict[Mutant, bool] = {}
-        """What the answers of this case show; True: what every answer is held against tells it."""
+        """Mutant met in this case -> whether a check that every answer gets notices it."""
         self._tries: dict[Mutant, int] = defaultdict(int)
         self._last: dict[str, Struct] = {}
         self._before: Struct | None = None

@@ -33,7 +33,7 @@ pytest_plugins = ["pytester"]
 ALL_S = 60.0
 """Within so long each must have ended, with the time-outs that users have."""
 OVERHEAD_S = 30.0
-"""What a busy machine may take beside the waiting."""
+"""The seconds that a busy machine may need in addition to the waits."""
 USUAL_S = reach.REACH_TIMEOUT_S
 HASTE = 25.0
 """The tests wait for a fraction of that."""

@@ -136,7 +136,7 @@ def cycle_through(start: int, done_ns: Sequence[int] | Numbers, component: Compo
     while queue:
         here = queue.popleft()
         following = list(component.readers_of[here])
-        # Whatever was asked for after this acknowledgement; what an earlier one reached, it did.
+        # All commits requested after this acknowledgement that are not reached yet.
         while unreached and component.by_asked[unreached - 1][0] > done_ns[here]:
             unreached -= 1
             following.append(component.by_asked[unreached][1])

@@ -150,7 +150,7 @@ def joined_late(events: pl.LazyFrame) -> pl.LazyFrame:
         .with_columns(asked_op=pl.when(is_latest).then("op_id"))
         .select(*KEY, "asked_ns", pl.col("asked_op").forward_fill().over(KEY), stands="offset")
     )
-    # What was acknowledged before the end stands where it stood (`append_order` judges that).
+    # A record acknowledged before the end keeps its place (`append_order` judges that).
     answered_later = ~IS_OK | (pl.col("t_complete_ns") > pl.col("end_ns")).fill_null(True)
     late = sends.filter(pl.col("end_ns").is_not_null() & answered_later)
     seen = (

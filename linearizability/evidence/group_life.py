@@ -198,7 +198,7 @@ def _pauses(rows: pl.LazyFrame, groups: list[Group], polls: pl.DataFrame) -> dic
     limit = pl.col("group").replace_strict(limits, default=NEVER, return_dtype=pl.Int64)
     given = rows.filter(HAS_RECORD & OF_GROUP & pl.col("group").is_in(list(limits)))
     lost = polls.lazy().filter(pl.col("lost_ns").is_not_null()).select("group", at_ns="lost_ns")
-    # Who is given one partition of a topic, or owns it, has subscribed to all of them.
+    # A member that owns a partition of a topic, or may, has subscribed to the whole topic.
     of_groups = rows.filter(
         OF_GROUP & pl.col("topic").is_not_null() & pl.col("group").is_in([*limits])
     )

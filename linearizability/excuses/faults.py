@@ -44,8 +44,8 @@ LASTING = frozenset(
         "LostNames",
         "ClockJump",
         "ClockSkew",
-        # What administrators ask for and lost connections have effects that outlive the operation;
-        # the runner heals after each.
+        # The effects of an administrator's request, or of a lost connection, outlive the
+        # operation; the runner heals after each.
         "ResetConnections",
         "Elect",
         "MoveReplicas",

@@ -3,8 +3,8 @@
 print(run_fuzz(range(200)).table())
 
 Each file must either be refused in one sentence, or the judges must be given everything in it and
-reach a verdict. What it contains is known from the code that spoiled it (`told.py`, `tables.py`),
-not from the readers under test. The limit for a file is CPU_S seconds.
+reach a verdict. The code that damages a file also says what the file contains (`told.py`,
+`tables.py`), since the readers are under test. The limit for a file is CPU_S seconds.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
 """Judge by another tool's rules, which call an anomaly an error, allow it, or do not look for it.
 
 `jepsen`: the rules of jepsen/src/jepsen/tests/kafka.clj (`allowed-error-types`, and the definitions
-of `analysis`). What Jepsen allows, or has no check for, is still reported, but makes nothing
-invalid. Where we know only the first anomalies of many and those are allowed, the checker is
-unknown, since the others were not looked at.
+of `analysis`). An anomaly that Jepsen allows, or does not look for, is still reported, but makes
+nothing invalid. If we know only the first of many anomalies, and those are allowed, the checker is
+unknown, since nobody looked at the others.
 
 A profile decides by kinds of anomalies, not by evidence: if our judges prove one of Jepsen's kinds
 by evidence that Jepsen ignores (such as the offset of an aborted record), it remains an error.

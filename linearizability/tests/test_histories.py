@@ -17,7 +17,7 @@ HISTORIES = Path(__file__).parent / "histories"
 
 Expected = dict[str, tuple[str, tuple[int, ...]]]
 INVALID: dict[str, Expected] = {
-    # What Jepsen's checker throws on, allows or misses.
+    # Anomalies on which Jepsen's checker throws, or which it allows or misses.
     "phantom-record.jsonl": {"phantom_records": ("phantom-record", (3,))},
     "wrong-partition.jsonl": {"phantom_records": ("wrong-partition", (1, 3))},
     "aborted-record-in-a-failed-transaction.jsonl": {"aborted_reads": ("aborted-read", (1, 5))},
@@ -33,7 +33,7 @@ INVALID: dict[str, Expected] = {
     "a-group-skips-a-record.jsonl": {"group_delivery": ("group-skip", (7, 11, 13))},
     "two-members-commit-one-input.jsonl": {"exactly_once": ("consumed-twice", (7, 9))},
     "nothing-returned-for-an-hour.jsonl": {"stale_reads": ("stale-read", (1, 3, 5))},
-    # What it finds.
+    # Anomalies that it finds.
     "unseen-write.jsonl": {"unseen_writes": ("unseen-write", (3,))},
     "unseen-write-without-offset.jsonl": {"unseen_writes": ("unseen-write", (3,))},
     "reads-its-own-uncommitted-send.jsonl": {

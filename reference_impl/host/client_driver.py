@@ -61,7 +61,7 @@ class ClientDriver:
         future: asyncio.Future[Any] = self._loop.create_future()
         self._calls[call_id] = future
         future.add_done_callback(lambda done: self._call_is_over(call_id, done))
-        # Whoever lets go of the future does not want to hear (asyncio would complain loudly).
+        # Read the exception of an abandoned future, about which asyncio would log an error.
         future.add_done_callback(lambda done: done.cancelled() or done.exception())
         self._step(Called(*clocks(), call_id, call))
         return future

@@ -5,7 +5,7 @@ from __future__ import annotations
 import struct
 from typing import Self
 
-# What Python itself raises when a reader runs past the end, or meets bytes which are not text;
+# Python raises these when a reader runs past the end, or meets bytes that are not text;
 # readers let it happen, so that the good case pays for no checks, and translate it on the way out.
 READ_ERRORS = (struct.error, IndexError, ValueError)
 WRITE_ERRORS = (struct.error, TypeError, AttributeError, ValueError)

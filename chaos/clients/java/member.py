@@ -111,7 +111,7 @@ class JavaMember:
         for change in changes:
             self._note(change)
         columns, rebalanced, told = _identity(answer), bool(changes), self._rows.take()
-        # Who is thrown out is nobody by the end of a poll: what it was given, it was given before.
+        # A removed member has no id at the end of a poll; its records came under the old id.
         self._member_id = columns["member_id"] = columns["member_id"] or self._member_id
         if error := answer.get("error"):
             return Completion(

@@ -102,7 +102,7 @@ class PartitionRead:
             try:
                 batch, _ = RecordBatch.decode(data[start:end])
             except CorruptRecord as error:
-                # What the broker hands out is what it has: asking again would show the same.
+                # The broker has stored this very batch: another request would return it again.
                 rows = self._unreadable(header, str(error))
             else:
                 rows = self._rows(batch, nonce)

@@ -139,7 +139,7 @@ def test_no_node_reaches_another_past_the_proxies(three: KraftCluster) -> None:
         others = [n for n in three.layout.numbers() if n != member.number]
         assert not remotes & {f"127.{network}.{n}.{n}" for n in others}
         through_proxies |= remotes & {f"127.{network}.{member.number}.{n}" for n in others}
-    # Whoever leads everything dials nobody; the two others dial it.
+    # A node that leads all partitions connects to no other; the two others connect to it.
     assert len(through_proxies) >= 2
 
 

@@ -2,7 +2,7 @@
 of histories say whether it can have come from a correct log.
 
 Where the target is ours its leaders are killed meanwhile, so that answers are lost and asked for
-again. What each checker calls wrong is told in docs/guarantees.md.
+again. docs/guarantees.md explains the anomalies of each checker.
 """
 
 from __future__ import annotations

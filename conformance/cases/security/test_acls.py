@@ -146,7 +146,7 @@ FILTERS: dict[str, tuple[dict[str, Any], set[str]]] = {
     "any host": ({"host_filter": "*"}, {"literal", "prefixed", "other", "group", "denied"}),
     "unknown operation": ({"operation": 100}, set()),
 }
-"""What is asked -> which of the entries below are meant. {0}: a name of the case."""
+"""Filter -> the entries below that it matches. {0}: a name of the case."""
 
 
 @pytest.mark.parametrize("asked", FILTERS, ids=lambda asked: asked.replace(" ", "-"))

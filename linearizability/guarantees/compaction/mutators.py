@@ -58,7 +58,7 @@ def without_a_last_record(rows: list[Row], rng: Random, tombstones: bool) -> lis
             and (row["partition"], row["value"]) == (end["partition"], send["value"])
         ]
         broken = [row for row in rows if not any(row is other for other in gone)]
-        # What was removed may be all that told how the send's transaction ended.
+        # Only the removed rows may have shown how the transaction of the send ended.
         if if_still_durable(broken, send) is not None:
             return broken
     return None

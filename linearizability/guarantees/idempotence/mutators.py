@@ -33,7 +33,7 @@ def skip_a_sequence(rows: list[Row], rng: Random) -> list[Row] | None:
         for a, b in neighbours_of_producers(rows)
         if not a.get("control")
         and not b.get("control")
-        # What was compacted away may have stood between.
+        # Compaction may have removed records between the two.
         and all((a["op_id"], a["partition"], o) in seen for o in range(a["offset"], b["offset"]))
     ]
     if not victims:

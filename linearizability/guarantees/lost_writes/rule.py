@@ -129,7 +129,7 @@ def vanished(events: pl.LazyFrame) -> pl.LazyFrame:
         *KEY, start=LOG_START, end="high_watermark", read_ns="t_invoke_ns", proof="op_id"
     )
     data = events.filter(PROVEN_POLL & IS_DATA & pl.col("value").is_not_null())
-    # What nobody received at all is a lost write.
+    # A record that nobody received is a lost write instead.
     acked = events.filter(ACKNOWLEDGED & pl.col("value").is_not_null()).join(
         events.filter(IS_DATA).select(*KEY, "value").unique(), on=[*KEY, "value"], how="semi"
     )

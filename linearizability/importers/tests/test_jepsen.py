@@ -260,7 +260,7 @@ def test_a_marked_final_read_begins_where_it_is_marked(tmp_path: Path) -> None:
         (operation(1, "poll", [["poll", {"1": [[None, 5]]}]]), "line 2: an offset must be"),
         (operation(1, "assign", 3), "line 2: the value of 'assign' must be a list of keys"),
         (poll(1, 0, **{"rebalance-log": [3]}), "line 2: 'rebalance-log' must be"),
-        # What would be left out, or mixed up.
+        # Rows that a reader would leave out, or confuse with others.
         ([INVOKE_SEND | {"process": "0"}], "line 1: operation 'send' under process '0', which is"),
         ([INVOKE_SEND | {"process": "nemesis"}], "operation 'send' under process 'nemesis'"),
         ([INVOKE | {"process": "n1", "f": "tidy"}], "operation 'tidy' under process 'n1'"),

@@ -194,7 +194,7 @@ class Fetcher:
     ) -> None:
         self._asking.discard(node.id)
         if answer.error_code:
-            # Whatever it is, the session is of no more use (FetchSessionHandler.handleResponse).
+            # No error leaves the session usable (FetchSessionHandler.handleResponse).
             session.reset()
             if answer.error_code in STALE_METADATA:
                 self._metadata.refresh()

@@ -116,7 +116,7 @@ def test_an_assignment_is_as_good_as_javas(seed: int) -> None:
         return
     assert len(all_of(ours)) == len(all_of(theirs))
     if scene.name == "CooperativeStickyAssignor":
-        # What is to move is with nobody yet, in both; so look at where it would go.
+        # A partition that moves belongs to nobody yet, in both; so compare the targets.
         ours = CooperativeStickyAssignor().target(scene.counts, scene.members)
     wanted = {topic for member in scene.members.values() for topic in member.topics}
     everything = [TopicPartition(t, n) for t in sorted(wanted) for n in range(scene.counts[t])]

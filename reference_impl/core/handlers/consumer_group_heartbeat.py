@@ -1,7 +1,7 @@
 """ConsumerGroupHeartbeat (API key 68). Spec: ConsumerGroupHeartbeatRequest.json; KIP-848; KIP-1082
 (the client makes its member id, v1).
 
-What follows from a heartbeat is in groups/consumer/heartbeat.py.
+groups/consumer/heartbeat.py has the effects of a heartbeat on the group.
 """
 
 from __future__ import annotations

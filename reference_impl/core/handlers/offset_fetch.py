@@ -98,7 +98,8 @@ def offsets_of(
     if not request.body.require_stable:
         return offsets
     pending = broker.rules.unstable(coordinator.pending_offsets, group_id)
-    # Who asks for all is told of what was committed before (OffsetMetadataManager.fetchAllOffsets).
+    # A request for all partitions gets only those with a commit (OffsetMetadataManager.java,
+    # fetchAllOffsets).
     return {**offsets, **{key: UNSTABLE for key in pending if wanted is not None or key in offsets}}
 
 

@@ -105,9 +105,9 @@ class MetadataLog:
             )
         if self.log.log_end_offset < start.offset:
             self._drop_log(start)
-        # What the checkpoint says was committed; yet a node serves nothing before its leader, who
-        # may have written more, has told it how far the log is committed now. Of a snapshot that
-        # is known.
+        # Begin at the end of the snapshot, which is committed. So is all below the checkpoint's
+        # high watermark, yet a node serves nothing before its leader, which may have written more,
+        # has named its own.
         self.log.high_watermark = start.offset
 
     def _drop_log(self, start: SnapshotId) -> None:

@@ -1,7 +1,7 @@
 """A cluster in one process: the test delivers every message between the nodes, or does not.
 
-Each node has its own disk. What a host does with sockets is done here with lists, so time is a
-number and the same seed gives the same run.
+Each node has its own disk. Lists take the place of a host's sockets, and a number takes that of its
+clock, so the same seed gives the same run.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Controllers change while clients ask for topics and producer ids under a seeded hostile schedule.
 
-What was acknowledged is there in the end on every node, no producer id is given twice, and every
-controller knows exactly what is committed.
+In the end every node has all acknowledged records, no producer id was given twice, and every
+controller knows exactly the committed records.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Random transactions, and kills between any two writes to the disk: all of a transaction, or none.
 
-What a producer was not told, it asks again after the kill, as a client does; or it is gone, and a
+After the kill the producer repeats its unanswered requests, as a client does. Or it is gone, and a
 successor with the same transactional id finds all of the transaction, or nothing.
 """
 

@@ -1,7 +1,7 @@
 """A node without a network: requests go in as objects, answers come out; time is a number.
 
-What a host does with effects is done here in the simplest way that keeps their meaning, so that a
-test reads as a conversation.
+It performs effects as a host does, in the simplest way that keeps their meaning, so that a test
+reads as a conversation.
 """
 
 from __future__ import annotations

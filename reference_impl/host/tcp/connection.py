@@ -440,6 +440,6 @@ class Connection(asyncio.Protocol):
             # Bytes after the body are tolerated, as Kafka does (RequestContext.parseRequest).
             return header, definition.decode_prefix(view, header.api_version, elements_max)[0]
         if header.api_key == ApiKey.API_VERSIONS:
-            # Whatever the body of an unknown version is, the answer does not depend on it.
+            # The answer does not depend on the body, so a body of an unknown version is not read.
             return header, request_definition(header.api_key).new()
         return header, None

@@ -18,7 +18,7 @@ HOST = "127.0.0.1"
 MAX_FRAME_BYTES = 4 << 20
 CONFIG = {
     "socket.request.max.bytes": MAX_FRAME_BYTES,
-    # What the protocol lets clients leave behind has an end which an observer can wait for.
+    # End everything that clients may leave behind, soon enough for an observer to wait for it.
     "connections.max.idle.ms": 10_000,
     "controller.quorum.election.timeout.ms": 100,
     "controller.quorum.election.backoff.max.ms": 50,

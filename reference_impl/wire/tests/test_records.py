@@ -115,7 +115,7 @@ def test_headers_keep_order_duplicates_and_keys_which_are_no_text() -> None:
 
 
 def test_an_empty_batch_keeps_its_last_offset() -> None:
-    # What compaction leaves of a producer's last batch (DefaultRecordBatch.writeEmptyHeader).
+    # Compaction leaves this of a producer's last batch (DefaultRecordBatch.writeEmptyHeader).
     batch = RecordBatch([], last_offset_delta=7, producer_id=1, base_sequence=3, max_timestamp=5)
     header = read_header(batch.encode())
     assert (header.last_offset, header.records_count, header.last_sequence) == (7, 0, 10)

@@ -1,6 +1,6 @@
 """Namespaces are made, ruled and removed; what a killed owner left is removed by the next command.
 
-What rules do to packets is proved by the probes (chaos/probes).
+The probes prove how the rules affect packets (chaos/probes).
 """
 
 from __future__ import annotations

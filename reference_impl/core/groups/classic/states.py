@@ -7,8 +7,8 @@ A group is EMPTY until a member joins. Then it is PREPARING_REBALANCE: it collec
 requests of all members, and holds back the answers. When all are in (or the rebalance timeout is
 over) all of them are answered at once with a new generation, and the group is COMPLETING_REBALANCE:
 one member, the leader, computes the assignment and sends it with SyncGroup, while the SyncGroup
-requests of the others wait. With the leader's assignment the group is STABLE. Whatever changes the
-membership leads back to PREPARING_REBALANCE. A group that is DEAD answers nothing any more.
+requests of the others wait. With the leader's assignment the group is STABLE. Every change of the
+membership leads back to PREPARING_REBALANCE. A DEAD group does not answer any more.
 
 Everything about transitions is in this file; their causes are in the others.
 """

@@ -84,7 +84,7 @@ PERMISSIONS: dict[ApiKey, tuple[Permission, ...]] = {
     ApiKey.FETCH: (READ_TOPIC, CLUSTER_ACTION),
     ApiKey.LIST_OFFSETS: (DESCRIBE_TOPIC,),
     ApiKey.OFFSET_FOR_LEADER_EPOCH: (CLUSTER_ACTION, DESCRIBE_TOPIC),
-    # What there is. A topic that the request would make needs a CREATE.
+    # For existing topics; a topic that the request would create needs CREATE.
     ApiKey.METADATA: (DESCRIBE_TOPIC, CREATE_IN_CLUSTER, CREATE_TOPIC, DESCRIBE_CLUSTER),
     ApiKey.DESCRIBE_TOPIC_PARTITIONS: (DESCRIBE_TOPIC,),
     # Without DESCRIBE of the cluster it is described too, but with no authorized operations.

@@ -1,6 +1,6 @@
 """Random damage to any one file of a data directory, and a start: served, or refused by name.
 
-What is not damaged is served in full; what a refused start has found is still there.
+Undamaged data is served in full, and a refused start leaves all files as they were.
 """
 
 from __future__ import annotations

@@ -92,7 +92,7 @@ class Balance:
     def _move(self, kept: set[TopicPartition]) -> tuple[TopicPartition, str, str] | None:
         size = {member: len(owned) for member, owned in self.assigned.items()}
         for giver in sorted(self._in_order, key=lambda member: -size[member]):
-            # What was given a moment ago moves before what is owned.
+            # Move a partition that was assigned just now before one that a member owns.
             for partition in sorted(self.assigned[giver], key=lambda each: each in kept):
                 taker = min(self.readers(partition.topic), key=lambda member: size[member])
                 if size[giver] - size[taker] >= 2:

@@ -101,7 +101,7 @@ def _converted(image: MetadataImage, classic: ClassicGroup, member: Member) -> C
         if assignment.user_data:
             raise _cannot_upgrade(classic, "an unsupported custom assignor is in use.")
         assigned = partitions_named(image, assignment.assigned_partitions)
-    # Who came since the protocol was chosen may not know it; a subscription is in each of them.
+    # A member that came after the choice of the protocol may lack it; each has a subscription.
     metadata = member.protocols.get(classic.protocol or "", next(iter(member.protocols.values())))
     _, subscription = decode_versioned(SUBSCRIPTION, metadata)
     return ConsumerMember(
