@@ -198,7 +198,11 @@ class Connection:
     def stop_sending(self) -> None:
         """Close the sending half of the TCP connection, even under TLS."""
         with socket.socket(fileno=os.dup(self.socket.fileno())) as below:
-            below.shutdown(socket.SHUT_WR)
+            try:
+                below.shutdown(socket.SHUT_WR)
+            except OSError as error:
+                self._note_closure()
+                raise ConnectionClosed("the target closed the connection at once") from error
 
     def is_closed_by_peer(self, timeout_s: float = 10.0) -> bool:
         """Return True as soon as the target closes the connection, or False if it answers or stays

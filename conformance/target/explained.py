@@ -121,6 +121,12 @@ def _records_are_larger(key: str) -> Holds:
     return holds
 
 
+def _assignments_are_larger(told: Told, refusal: Refusal) -> bool:
+    """Return whether the assignments of a generation exceed a record of the group's log."""
+    size = sum(len(row.assignment) for row in refusal.asked.assignments)
+    return told.is_below("message.max.bytes", size)
+
+
 def _default_is_too_many(told: Told, refusal: Refusal) -> bool:
     """Return whether a topic asks for the default number of replicas, which exceeds the brokers."""
     asks = any(topic.replication_factor == -1 for topic in refusal.asked.topics)
@@ -194,6 +200,11 @@ EXPLANATIONS = (
         "message.max.bytes",
         _records_are_larger("message.max.bytes"),
         PRODUCE,
+    ),
+    *(
+        Explanation(code, "message.max.bytes", _assignments_are_larger, frozenset({"SyncGroup"}))
+        # Apache Kafka answers the first one; the second names the cause.
+        for code in (ErrorCode.UNKNOWN_SERVER_ERROR, ErrorCode.INVALID_COMMIT_OFFSET_SIZE)
     ),
     Explanation(
         ErrorCode.RECORD_LIST_TOO_LARGE,

@@ -31,6 +31,12 @@ def produced(size: int, error: ErrorCode) -> Refusal:
     )
 
 
+def synced(error: ErrorCode) -> Refusal:
+    """Return the refusal of an assignment of three bytes."""
+    row = part("SyncGroup", "SyncGroupRequestAssignment", assignment=b"abc")
+    return of("SyncGroup", error, assignments=[row])
+
+
 def committed(api: str, metadata: str) -> Refusal:
     """Return the refusal of a commit with this metadata."""
     row = part(api, f"{api}RequestPartition", committed_metadata=metadata)
@@ -84,6 +90,8 @@ PROTOCOLS = "group.coordinator.rebalance.protocols"
         ("offset.metadata.max.bytes", "2", "3", committed("OffsetCommit", "abc")),
         ("offset.metadata.max.bytes", "2", "3", committed("TxnOffsetCommit", "abc")),
         ("message.max.bytes", "1000", "9000", produced(1000, ErrorCode.MESSAGE_TOO_LARGE)),
+        ("message.max.bytes", "2", "3", synced(ErrorCode.UNKNOWN_SERVER_ERROR)),
+        ("message.max.bytes", "2", "3", synced(ErrorCode.INVALID_COMMIT_OFFSET_SIZE)),
         ("log.segment.bytes", "1000", "9000", produced(1000, ErrorCode.RECORD_LIST_TOO_LARGE)),
         ("create.topic.policy.class.name", "a.Policy", "", of("CreateTopics", VIOLATED)),
         ("alter.config.policy.class.name", "a.Policy", "", of("AlterConfigs", VIOLATED)),

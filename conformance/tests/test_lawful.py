@@ -34,6 +34,35 @@ OTHER_DEFAULTS = {
 """Settings that an operator may well choose, and that are not the defaults."""
 
 
+SETTINGS_OF_OPERATORS = {
+    "small": {
+        "num.partitions": "7",
+        "message.max.bytes": "20000",
+        "fetch.max.bytes": "100000",
+        "log.index.interval.bytes": "128",
+        "log.segment.bytes": "1048576",
+        "log.retention.ms": "60000",
+        "offset.metadata.max.bytes": "8",
+        "max.connections.per.ip": "40",
+        "connections.max.idle.ms": "5000",
+        "max.incremental.fetch.session.cache.slots": "0",
+    },
+    "narrow": {
+        "auto.create.topics.enable": "false",
+        "delete.topic.enable": "false",
+        "group.coordinator.rebalance.protocols": "classic,consumer",
+        "group.max.size": "1",
+        "group.consumer.max.size": "1",
+        "log.cleanup.policy": "compact",
+        "log.message.timestamp.before.max.ms": "3600000",
+        "log.roll.ms": "10000",
+        "producer.id.expiration.ms": "5000",
+        "transaction.max.timeout.ms": "20000",
+    },
+}
+"""Sets of settings with which a correct broker was accused."""
+
+
 def variation() -> Variation:
     return Variation(("localhost", 9999), ("127.0.0.1", 9092))
 
@@ -102,18 +131,37 @@ def test_no_case_fails_on_a_broker_that_differs_lawfully(tmp_path: Path) -> None
     cluster = target.start(tmp_path / "broker", 1, OTHER_DEFAULTS)
     try:
         with lawful(cluster.bootstrap) as proxy:
-            done = subprocess.run(
-                [
-                    *(sys.executable, "-m", "pytest", str(CASES), "-q"),
-                    *("-p", "no:cacheprovider", "--priority", "P1"),
-                    *("--bootstrap", proxy.bootstrap),
-                ],
-                capture_output=True,
-                text=True,
-                timeout=3600,
-                check=False,
-            )
+            examine(proxy.bootstrap)
     finally:
         cluster.stop()
-    assert ", 0 failed, " in done.stdout, done.stdout[-10_000:]
     assert proxy.failures == []
+
+
+@pytest.mark.nightly
+@pytest.mark.parametrize("settings", SETTINGS_OF_OPERATORS.values(), ids=SETTINGS_OF_OPERATORS)
+@pytest.mark.parametrize("target", ["reference", "apache:4.3.1"])
+def test_no_case_fails_because_of_a_setting(
+    tmp_path: Path, target: str, settings: dict[str, str]
+) -> None:
+    hasty = {"group.initial.rebalance.delay.ms": "0"}
+    cluster = parse_target(target).start(tmp_path / "broker", 1, {**hasty, **settings})
+    try:
+        examine(cluster.bootstrap)
+    finally:
+        cluster.stop()
+
+
+def examine(bootstrap: str) -> None:
+    """Run the cases up to P1, none of which may fail."""
+    done = subprocess.run(
+        [
+            *(sys.executable, "-m", "pytest", str(CASES), "-q"),
+            *("-p", "no:cacheprovider", "--priority", "P1"),
+            *("--bootstrap", bootstrap),
+        ],
+        capture_output=True,
+        text=True,
+        timeout=3600,
+        check=False,
+    )
+    assert ", 0 failed, " in done.stdout, done.stdout[-10_000:]

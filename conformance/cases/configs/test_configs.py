@@ -169,7 +169,7 @@ def test_a_configuration_is_set(wire: Wire, version: int) -> None:
 def test_a_deleted_configuration_is_the_default_again(wire: Wire, version: int) -> None:
     """After DELETE a configuration has its default again, with the source that it has in a topic
     where it was never set."""
-    default = setting(wire, wire.create_topic().name, "retention.ms")
+    default = setting(wire, wire.create_topic(with_defaults=True).name, "retention.ms")
     topic = wire.create_topic(config={"retention.ms": DAY_MS}).name
     changes = {topic: [change("retention.ms", None, Operation.DELETE)]}
     expect(alter(wire, version, changes), {topic: 0}, "errors")
