@@ -18,7 +18,7 @@ import pytest
 from chaos.run.interrupts import Interrupts
 from chaos.values.protocols import TargetError
 from conformance.brokers import Brokers
-from conformance.case import Case, Unsupported, case_of
+from conformance.case import Case, Deviation, Unsupported, case_of
 from conformance.connection import PATIENCE, note_unread_answers
 from conformance.exchanges import EXCHANGES
 from conformance.refusals import REFUSALS
@@ -241,7 +241,7 @@ def pytest_runtest_makereport(
         report.unsupported = str(error)  # type: ignore[attr-defined]
     if call.when == "call" and (died := _revived(examined, ending)):
         report.outcome = "failed"
-        error = AssertionError(died)
+        error = Deviation("the target after this case", "it answers", died)
     if report.failed and error is not None:
         _explain(report, stated, error, item, examined)
     _remember(item, report, stated, error, exchange)
@@ -258,7 +258,10 @@ def _revived(examined: Examined, ending: Ending) -> str | None:
     except TargetError as error:
         ending.end(f"the target is gone: {error}")
         return f"the target died under this case and did not come back: {error}"
-    return f"the target died under this case and was restarted: {died}" if died else None
+    if died is None:
+        return None
+    back = "was restarted" if examined.can_restart else "came back by itself"
+    return f"the target died under this case and {back}: {died}"
 
 
 def _explain(

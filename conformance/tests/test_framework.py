@@ -87,7 +87,9 @@ def test_a_target_that_dies_fails_the_case_and_is_started_again(suite: Suite) ->
     result = suite.run(kills + PASSES, answers)
     result.assert_outcomes(passed=1, failed=1)
     assert suite.target.clusters[0].restarts == 1
-    result.stdout.fnmatch_lines(["actual:    AssertionError: the target died under this case*"])
+    result.stdout.fnmatch_lines(
+        ["actual:    the target after this case: the target died under this case*"]
+    )
 
 
 def test_max_failures_ends_it(suite: Suite, tmp_path: Path) -> None:
