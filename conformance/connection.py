@@ -23,6 +23,7 @@ from reference_impl.wire import (
     Malformed,
     Struct,
     decode_response,
+    decode_response_header,
     encode_request,
     request_definition,
 )
@@ -161,9 +162,9 @@ class Connection:
         EXCHANGES.received(frame)
         return frame
 
-    def receive(self, api: str, version: int) -> tuple[int, Struct]:
-        """Return the next response as (correlation id, body). Raise NoAnswer, which names the
-        API."""
+    def receive(self, api: str, version: int, awaited: int | None = None) -> tuple[int, Struct]:
+        """Return the next response as (correlation id, body). Raise NoAnswer, which names the API,
+        or Deviation if the response does not have the correlation id that is awaited."""
         bound_s = PATIENCE.timeout_s(api, self.timeout_s)
         try:
             frame = self.receive_frame(bound_s)
@@ -171,29 +172,31 @@ class Connection:
             PATIENCE.note_silence(api)
             raise NoAnswer(f"{api} v{version}: {error}") from error
         PATIENCE.note_answer(api)
+        answered, _ = decode_response_header(frame, api_key(api), version)
+        if awaited is not None and answered != awaited:  # its body may be of another API
+            raise Deviation("correlation id of the answer", awaited, answered)
+        asked = self._asked(answered)
         correlation_id, answer = decode_response(frame, api_key(api), version)
-        self._compare(api, version, correlation_id, answer)
+        if asked is not None:
+            REFUSALS.answered(api, version, asked, answer)
+            check_answer(api, version, asked, answer)
         return correlation_id, answer
 
-    def _compare(self, api: str, version: int, correlation_id: int, answer: Struct) -> None:
-        """Check a response against its request (`check_answer`), unless the request was sent as raw
-        bytes."""
+    def _asked(self, correlation_id: int) -> Struct | None:
+        """Return the body of the request that this response must answer, or None if the request was
+        sent as raw bytes. Raise Deviation if it answers another one."""
         if correlation_id not in (sent for sent, *_ in self._unanswered):
-            return
+            return None
         expected, _, _, body = self._unanswered.popleft()
         if correlation_id != expected:
             raise Deviation("correlation id of the next answer", expected, correlation_id)
-        REFUSALS.answered(api, version, body, answer)
-        check_answer(api, version, body, answer)
+        return body
 
     def call(self, api: str, version: int, body: Struct | None = None, **fields: Any) -> Struct:
         """Send a request and return the body of its response."""
         message = body if body is not None else request(api, **fields)
         correlation_id = self.send(api, version, message)
-        answered, answer = self.receive(api, version)
-        if answered != correlation_id:
-            raise Deviation("correlation id of the answer", correlation_id, answered)
-        return answer
+        return self.receive(api, version, correlation_id)[1]
 
     def stop_sending(self) -> None:
         """Close the sending half of the TCP connection, even under TLS."""

@@ -37,7 +37,7 @@ MORE_FILES = (
 """Files beside the packages that the program reads, or that a package index shows."""
 KIT = '"""Names for plugins."""\n\nfrom ci.plugins.kit import __getattr__\n'
 """The content of a module that exists only in the wheel."""
-IGNORED = ("__pycache__", "*.pyc", ".*_cache")
+IGNORED = ("__pycache__", "*.pyc", ".*_cache", "README.md")
 FOR_THE_CHECKOUT = frozenset({"airgap", "checks", "docs", "wheel"})
 """The folders of ci that only somebody with the checkout uses."""
 _MODULE = re.compile(rf"({'|'.join(PACKAGES)})(\.\w+)+")

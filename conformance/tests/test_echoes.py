@@ -136,3 +136,20 @@ def test_an_answer_out_of_turn_is_named() -> None:
         connection.receive("Heartbeat", 4)
     connection.close()
     kafka.stop()
+
+
+class Elsewhere(FakeKafka):
+    """Sends each client what another one has asked for."""
+
+    def encoded(self, key: int, version: int, correlation_id: int, answer: Struct) -> bytes:
+        header = super().encoded(key, version, correlation_id + 77, answer)[4:9]
+        return len(header).to_bytes(4, "big") + header
+
+
+def test_an_answer_to_another_client_is_named_though_it_cannot_be_read() -> None:
+    kafka = Elsewhere({"Heartbeat": lambda *_: response("Heartbeat")})
+    connection = Connection(*kafka.address)
+    with pytest.raises(Deviation, match="correlation id of the answer"):
+        connection.call("Heartbeat", 4, group_id="g", member_id="m")
+    connection.close()
+    kafka.stop()

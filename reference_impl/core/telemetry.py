@@ -123,6 +123,7 @@ class Telemetry:
         self._version = 0
         self._parsed: dict[str, tuple[dict[str, str], Subscription]] = {}
         """Name -> a subscription's settings when they were parsed last, and what they mean."""
+        self._parsed_version = -1
         self.received: deque[Push] = deque()
         self._received_bytes = 0
 
@@ -150,17 +151,20 @@ class Telemetry:
         self._version += 1
 
     def _subscriptions(self) -> Iterator[Subscription]:
-        """Yield the subscriptions in force. Parse only those that have changed, since a pattern of
-        32 KB takes long to compile."""
-        configs = self._image.client_metrics
-        self._parsed = {name: each for name, each in self._parsed.items() if name in configs}
-        for name, given in configs.items():
-            if not given:
-                continue
-            known = self._parsed.get(name)
-            if known is None or known[0] != given:
-                known = self._parsed[name] = dict(given), subscription_of(given)
-            yield known[1]
+        """Yield the subscriptions in force. Parse only those that have changed, since a long
+        pattern takes long to compile."""
+        if self._parsed_version != self._version:
+            before = self._parsed
+            self._parsed = {
+                name: known
+                if (known := before.get(name)) is not None and known[0] == given
+                else (dict(given), subscription_of(given))
+                for name, given in self._image.client_metrics.items()
+                if given
+            }
+            self._parsed_version = self._version
+        for _, subscription in self._parsed.values():
+            yield subscription
 
     # --- the two requests -----------------------------------------------------------------------
 

@@ -18,9 +18,15 @@ from chaos.world import joined
 from reference_impl.host.settings.properties import as_text
 
 IMAGE = "python:3.11-slim"
-LIBRARIES = ("backports.zstd", "crc32c", "cramjam", "lz4")
-"""The libraries that the broker imports besides Python's own. pip installs them unless the image
-has them."""
+LIBRARIES = {
+    "backports.zstd": "backports.zstd",
+    "crc32c": "crc32c",
+    "cramjam": "cramjam",
+    "google-re2": "re2",
+    "lz4": "lz4",
+}
+"""The libraries that the broker needs besides Python's own: package -> module. pip installs them
+unless the image has them."""
 SOURCES = "/touchstone"
 PROPERTIES = "/server.properties"
 """The folders where a container's Python searches for the broker."""
@@ -97,7 +103,7 @@ def _make(engine: Engine, script: str, properties: str, options: Mapping[str, An
 def _script(bug: str | None, data: Path) -> str:
     """Return the container's shell script: install the libraries, then replace the shell by the
     broker."""
-    has_them = shlex.join(["python", "-c", f"import {', '.join(LIBRARIES)}"])
+    has_them = shlex.join(["python", "-c", f"import {', '.join(LIBRARIES.values())}"])
     bring_them = shlex.join(["python", "-m", "pip", "install", "--quiet", *LIBRARIES])
     command = ["python", "-m", "reference_impl.host", "--nodes", "1", "--data", str(data)]
     command += ["--config-file", PROPERTIES]

@@ -1,8 +1,7 @@
 """The configuration keys of a subscription to clients' metrics, which clients may be asked to send.
 
 Source: KIP-714; ClientMetricsConfigs.java. telemetry.py tells clients which metrics are requested.
-Patterns have RE2's syntax, not Java's: without lookaround and backreferences no client name can
-make matching slow.
+Patterns have RE2's syntax (topic_regex.py), not Java's.
 """
 
 from __future__ import annotations
@@ -28,6 +27,9 @@ MATCHED = (
     "client_source_port",
 )
 """The attributes by which a client can be chosen."""
+PATTERN_CHARACTERS_MAX = 1 << 20
+"""The longest that the patterns of all subscriptions may be together: each is kept compiled, and
+is matched against each new client."""
 
 CLIENT_METRICS_CONFIGS = table(
     ConfigKey(INTERVAL, ConfigType.INT, str(DEFAULT_INTERVAL_MS)),
@@ -36,8 +38,11 @@ CLIENT_METRICS_CONFIGS = table(
 )
 
 
-def check_client_metrics(overrides: Mapping[str, str]) -> None:
-    """Raise BadConfig or Refused unless a metrics subscription may have these settings."""
+def check_client_metrics(
+    subscription: str, overrides: Mapping[str, str], every: Mapping[str, Mapping[str, str]]
+) -> None:
+    """Raise BadConfig or Refused unless the subscription of this name may have these settings.
+    `every` maps the name of each subscription to its present settings."""
     for name, text in overrides.items():
         key = CLIENT_METRICS_CONFIGS.get(name)
         if key is None:
@@ -54,6 +59,15 @@ def check_client_metrics(overrides: Mapping[str, str]) -> None:
         )
     for pattern in split_list(overrides.get(MATCH, "")):
         _parsed(pattern)
+    if not overrides.get(MATCH):
+        return
+    after = {**every, subscription: overrides}
+    characters = sum(len(given.get(MATCH, "")) for given in after.values())
+    if characters > PATTERN_CHARACTERS_MAX:
+        raise BadConfig(
+            f"the patterns of all subscriptions would have {characters} characters, but at most"
+            f" {PATTERN_CHARACTERS_MAX} are kept; delete a subscription or shorten its {MATCH}"
+        )
 
 
 @dataclass(frozen=True)

@@ -172,12 +172,13 @@ def _group(role: Role, name: str) -> Configured:
 def _client_metrics(role: Role, name: str) -> Configured:
     if not name:
         raise Refused(ErrorCode.INVALID_REQUEST, "Subscription name can't be empty")
+    every = role.image.client_metrics
     return Configured(
         CLIENT_METRICS_RESOURCE,
         name,
-        role.image.client_metrics.get(name, {}),
+        every.get(name, {}),
         {},
-        check_client_metrics,
+        lambda overrides: check_client_metrics(name, overrides, every),
         ErrorCode.INVALID_CONFIG,
     )
 

@@ -9,6 +9,7 @@ from uuid import UUID
 import pytest
 
 from reference_impl.core import telemetry
+from reference_impl.core.configs import client_metrics
 from reference_impl.core.configs.client_metrics import Subscription, subscription_of
 from reference_impl.core.events import ConnectionOpened
 from reference_impl.core.telemetry import Telemetry
@@ -143,6 +144,16 @@ def test_every_pattern_must_fit_the_whole_of_what_it_names(match: str, fits: boo
 @pytest.mark.parametrize("pattern", ["client_id=(a)\\1", "client_id=(?=a)", "client_id=["])
 def test_a_pattern_that_a_client_name_could_make_slow_is_refused(pattern: str) -> None:
     assert MetricsWorld().subscribe("s", match=pattern) == ErrorCode.INVALID_CONFIG
+
+
+def test_the_patterns_of_all_subscriptions_are_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(client_metrics, "PATTERN_CHARACTERS_MAX", 40)
+    world = MetricsWorld()
+    assert world.subscribe("s", match=f"client_id={'a' * 20}") == ErrorCode.NONE
+    assert world.subscribe("t", match="client_id=b") == ErrorCode.INVALID_CONFIG
+    assert world.subscribe("t", metrics="a.b") == ErrorCode.NONE, "without a pattern"
+    assert world.subscribe("s", match=f"client_id={'a' * 19}") == ErrorCode.NONE, "instead"
+    assert world.subscribe("t", match="client_id=b") == ErrorCode.NONE
 
 
 def test_what_is_known_of_a_client_ends_with_its_connection_or_its_silence() -> None:
