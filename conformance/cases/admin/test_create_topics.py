@@ -255,7 +255,7 @@ def test_every_broker_takes_the_request(wire: Wire, version: int) -> None:
 
 @case("ADMIN-19", "CreateTopics", versions=(5, 7), spec="KIP-525", priority="P1")
 def test_the_answer_shows_the_configuration_in_force(wire: Wire, version: int) -> None:
-    """The answer (v5+) has every configuration of the new topic once: what the request gave with
+    """The answer (v5+) has every configuration of the new topic once: the keys of the request with
     source 1 (dynamic topic), the others as DescribeConfigs describes them."""
     name = wire.new_name()
     given = {"retention_ms": "86400000", "cleanup_policy": "compact"}

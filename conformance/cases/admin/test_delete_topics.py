@@ -49,7 +49,7 @@ def test_an_unknown_topic_cannot_be_deleted(wire: Wire, version: int) -> None:
 
 @case("ADMIN-22", "DeleteTopics", versions=(6, 6), spec="KIP-516, DeleteTopics", priority="P1")
 def test_a_topic_may_be_deleted_by_id(wire: Wire, version: int) -> None:
-    """From v6 on a topic is deleted by its id, and its name is told; an unknown id gets
+    """From v6 on a topic can be deleted by its id, and the answer has its name; an unknown id gets
     UNKNOWN_TOPIC_ID (100), and no name."""
     topic, nobody = wire.create_topic(), uuid.uuid4()
     states = [

@@ -72,7 +72,7 @@ def test_a_snapshot_and_the_log_behind_it_give_the_same_metadata(
     wire: Wire, version: int, examined: Examined
 ) -> None:
     """A node that is killed after a snapshot of the metadata was written, and after further
-    changes, knows after its start what it knew before: topics with their ids and partitions,
+    changes, has the same metadata after its next start: topics with their ids and partitions,
     deleted topics, settings and quotas."""
     topics, client_ids = change_everything(wire)
     node = min(wire.brokers())

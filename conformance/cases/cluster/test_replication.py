@@ -192,8 +192,8 @@ def test_a_replica_that_lacks_records_does_not_lead(
 def test_the_isr_shrinks_and_grows_and_the_high_watermark_only_grows(
     wire: Wire, version: int, examined: Examined
 ) -> None:
-    """A replica that falls silent leaves the ISR, and comes back to it once it has everything;
-    meanwhile the high watermark that a consumer is told never falls."""
+    """A replica that falls silent leaves the ISR, and returns to it once it has all records;
+    meanwhile the high watermark in answers to consumers never falls."""
     asked, other = two_brokers(wire)
     topic = replicated(wire, [asked, other], min_insync_replicas="1")
     newest, seen = wire.version("Produce"), [0]
@@ -227,9 +227,9 @@ def test_the_isr_shrinks_and_grows_and_the_high_watermark_only_grows(
 def test_the_high_watermark_stands_still_under_the_minimum_in_sync(
     wire: Wire, version: int, examined: Examined
 ) -> None:
-    """While the ISR is smaller than min.insync.replicas the high watermark stands still: what the
-    leader acknowledges alone (acks=1) is not read until enough replicas are in sync again, and then
-    it is."""
+    """While the ISR is smaller than min.insync.replicas the high watermark stands still: consumers
+    do not receive a record that the leader alone has acknowledged (acks=1) until enough replicas
+    are in sync again."""
     asked, other = two_brokers(wire)
     topic = replicated(wire, [asked, other], min_insync_replicas="2")
     newest = wire.version("Produce")

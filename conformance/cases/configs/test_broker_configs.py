@@ -180,8 +180,8 @@ def test_a_topic_may_not_contradict_a_default_of_the_brokers(wire: Wire, version
     config=STRICT,
 )
 def test_what_needs_a_restart_is_not_altered(wire: Wire, version: int) -> None:
-    """A key that is read only, a value that cannot be, a key of one broker set for all, and
-    another broker's id get INVALID_REQUEST (42), and nothing is altered."""
+    """A read-only key, an invalid value, a key of a single broker that is set for all, and the id
+    of another broker get INVALID_REQUEST (42), and nothing is altered."""
     broker = a_broker(wire)
     before = described(wire, broker)
     for name, key, value in (

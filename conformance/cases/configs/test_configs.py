@@ -237,8 +237,8 @@ def test_what_is_named_twice_is_not_changed(wire: Wire, version: int) -> None:
 def test_a_bad_configuration_changes_nothing(
     wire: Wire, version: int, bad: tuple[str, str]
 ) -> None:
-    """A value that cannot be, or a key that does not exist, gets INVALID_CONFIG (40) and nothing
-    of its topic is changed; another topic in the same request is."""
+    """An invalid value, or a key that does not exist, gets INVALID_CONFIG (40), and no key of its
+    topic is changed; another topic in the same request is changed."""
     topic, other = wire.create_topic().name, wire.create_topic().name
     before = setting(wire, topic, "segment.bytes")
     good = change("segment.bytes", "2000000")

@@ -174,8 +174,8 @@ def test_only_replicas_fetch_as_replicas(wire: Wire, version: int) -> None:
 def test_readers_of_committed_records_are_told_of_no_aborted_ones_by_an_empty_list(
     wire: Wire, version: int
 ) -> None:
-    """A read_committed fetch gets a list of aborted transactions, which may be empty; for
-    read_uncommitted, to which none are told, it is null."""
+    """A read_committed fetch gets a list of aborted transactions, which may be empty; a
+    read_uncommitted fetch gets null instead of a list."""
     topic = filled(wire, [b"a"])
     for offset in (0, 1):
         answers = [wire.fetch(topic, offset, version, isolation_level=level) for level in (0, 1)]

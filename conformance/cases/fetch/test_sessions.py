@@ -275,8 +275,8 @@ def test_an_error_is_repeated_until_it_is_over(wire: Wire, version: int) -> None
     priority="P1",
 )
 def test_no_partition_of_a_session_starves(wire: Wire, version: int) -> None:
-    """Where max_bytes is enough for one partition, a session answers each of its partitions in
-    turn, though the client asks for nothing new."""
+    """If max_bytes is enough for one partition only, a session answers each of its partitions in
+    turn, although the client's requests name none."""
     topic = wire.create_topic(partitions=3, on_one_broker=True)
     for index in range(3):
         wire.produce(topic, batch(b"%d" % index * 2000).encode(), partition=index)

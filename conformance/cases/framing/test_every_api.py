@@ -82,8 +82,8 @@ def test_what_is_advertised_is_answered_as_its_schema_says(wire: Wire, api: str)
 
 @case("WIRE-27", "ApiVersions", spec="KIP-482, Tagged Fields", priority="P1")
 def test_answers_have_tagged_fields_at_every_level(wire: Wire) -> None:
-    """In flexible versions each struct of an answer ends in its tagged fields: what was read is
-    the same after it is written and read again."""
+    """In flexible versions each struct of an answer ends in its tagged fields: written again and
+    read again, the answer is the same."""
     for api in [api for api in WITH_NESTED_STRUCTS if api in wire.advertised]:
         subject = Subject(wire)
         flexible = response_definition(api_key(api)).flexible_versions

@@ -74,6 +74,6 @@ def test_a_group_gets_a_coordinator_in_the_end(wire: Wire, version: int) -> None
     priority="P1",
 )
 def test_an_unknown_key_type_is_refused(wire: Wire, version: int) -> None:
-    """A key type that does not exist gets INVALID_REQUEST (42), on a connection that lives on."""
+    """A key type that does not exist gets INVALID_REQUEST (42), and the connection stays open."""
     answer = found_coordinator(wire.bootstrap, version, "any", key_type=99)
     expect(answer.error_code, ErrorCode.INVALID_REQUEST, "error")

@@ -99,8 +99,8 @@ def test_a_commit_is_a_sign_of_life(wire: Wire) -> None:
 
 @case("GRPC-25", "LeaveGroup", spec="KIP-345, LeaveGroup; class GroupMetadataManager")
 def test_leaving_makes_the_others_rebalance(wire: Wire, version: int) -> None:
-    """LeaveGroup answers NONE and removes the member, whose Heartbeat gets UNKNOWN_MEMBER_ID (25);
-    the others' gets REBALANCE_IN_PROGRESS (27)."""
+    """LeaveGroup answers NONE and removes the member, whose Heartbeat then gets UNKNOWN_MEMBER_ID
+    (25); a Heartbeat of another member gets REBALANCE_IN_PROGRESS (27)."""
     leader, follower = stable_pair(wire, versions={"LeaveGroup": version})
     answer = follower.leave()
     expect(answer.error_code, ErrorCode.NONE, "error")
@@ -143,8 +143,8 @@ def test_members_leave_together_with_an_answer_each(wire: Wire, version: int) ->
 
 @case("GRPC-42", "JoinGroup", versions=(1, 9), spec="KIP-62; ClassicGroup.rebalanceTimeoutMs")
 def test_a_rebalance_waits_as_long_as_its_most_patient_member(wire: Wire, version: int) -> None:
-    """A rebalance gives the others the longest rebalance time-out of all members, not the shortest:
-    who asks late, but within it, is in the new generation."""
+    """A rebalance gives all members the longest rebalance time-out of any of them, not the
+    shortest: a member that joins late, but within it, is in the new generation."""
     versions = {"JoinGroup": version}
     first = Member.stable(wire, versions=versions, rebalance_timeout_ms=20_000)
     second = Member.of(wire, first.group, versions=versions, rebalance_timeout_ms=500)

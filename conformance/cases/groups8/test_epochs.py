@@ -59,8 +59,8 @@ def test_a_lost_answer_is_given_again(wire: Wire, version: int) -> None:
 
 @case("GRP8-07", "ConsumerGroupHeartbeat", spec=EPOCHS)
 def test_an_epoch_of_the_past_is_fenced(wire: Wire, version: int) -> None:
-    """A heartbeat with the previous epoch and a partition that is not assigned, or without saying
-    what it owns, gets FENCED_MEMBER_EPOCH (110)."""
+    """A heartbeat with the previous epoch that names a partition which is not assigned, or names no
+    owned partitions at all, gets FENCED_MEMBER_EPOCH (110)."""
     member, _, before = moved(wire, version)
     strange = [*member.owned, (wire.create_topic().id, 0)]
     answer = member.try_to_beat(member_epoch=before, topic_partitions=owned_field(strange))

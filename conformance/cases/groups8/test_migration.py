@@ -136,9 +136,9 @@ def test_the_new_protocol_may_be_switched_off(wire: Wire, version: int) -> None:
 
 @case("GRPC-39", "JoinGroup", spec=MIXED, priority="P1")
 def test_a_classic_member_joins_a_consumer_group(wire: Wire, version: int) -> None:
-    """A consumer of the classic protocol may join a group of the new one: it is given its part by
-    SyncGroup, hears of changes by Heartbeat, and both share the partitions. The group's
-    description (v1+) tells which protocol each member speaks."""
+    """A consumer of the classic protocol may join a group of the new one: SyncGroup returns its
+    partitions, Heartbeat reports changes, and both members share the partitions.
+    ConsumerGroupDescribe (v1+) names the protocol of each member."""
     topic = wire.create_topic(4)
     consumer = ConsumerMember.stable(wire, topic)
     classic = classic_member(wire, topic, consumer.group, JoinGroup=version)

@@ -48,8 +48,9 @@ def test_what_is_sent_again_is_there_once(wire: Wire, examined: Examined) -> Non
 def test_readers_of_committed_records_see_transactions_whole(
     wire: Wire, examined: Examined
 ) -> None:
-    """A read_committed reader gets records of committed transactions only, not before the commit is
-    asked for, and those of one transaction all or none; markers say what EndTxn said."""
+    """A read_committed reader gets only records of committed transactions, none before the commit
+    is requested, and of each transaction all or none; each marker has the outcome that EndTxn
+    requested."""
     checkers = ("aborted_reads", "dirty_reads", "torn_transactions", "ends_honoured", "lost_writes")
     expect_valid(examined, "transactions", *checkers)
 
@@ -64,8 +65,8 @@ def test_a_group_passes_over_no_record(wire: Wire, examined: Examined) -> None:
 
 @case("GUAR-07", "OffsetCommit", spec="documentation#impl_offsettracking")
 def test_a_committed_offset_is_what_everybody_finds(wire: Wire, examined: Examined) -> None:
-    """OffsetFetch answers what was committed last, and nothing older after the coordinator was
-    killed."""
+    """OffsetFetch returns the offset that was committed last, and no older one after the
+    coordinator was killed."""
     expect_valid(examined, "offsets", "committed_offsets")
 
 

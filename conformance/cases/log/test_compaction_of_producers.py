@@ -28,8 +28,8 @@ END: KeyValue = (b"end", b"!")
     requires=["quick-cleanup"],
 )
 def test_a_producers_last_batch_stays_without_records(wire: Wire) -> None:
-    """The last batch of a producer stays, without records, so that its sequence is known: the
-    fetch answers it, and the producer goes on where it was."""
+    """The last batch of a producer stays, without records, so that its sequence is known: a fetch
+    returns the empty batch, and the producer continues after its sequence."""
     topic = wire.create_topic(config=COMPACTED)
     answer = eventually(
         lambda: wire.call("InitProducerId", transactional_id=None, transaction_timeout_ms=60_000),

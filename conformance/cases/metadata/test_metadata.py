@@ -145,9 +145,9 @@ def test_an_unknown_topic_is_created_if_it_may_be(wire: Wire, version: int) -> N
     requires=["auto-create"],
 )
 def test_before_version_4_asking_for_a_topic_creates_it(wire: Wire, version: int) -> None:
-    """Before v4 a request cannot forbid the creation: on a broker that creates topics a topic that
-    is asked for soon exists; until then UNKNOWN_TOPIC_OR_PARTITION (3) or LEADER_NOT_AVAILABLE (5).
-    """
+    """Before v4 a request cannot forbid the creation: a broker that creates topics soon has the
+    requested topic; until then the answer is UNKNOWN_TOPIC_OR_PARTITION (3) or LEADER_NOT_AVAILABLE
+    (5)."""
     name = wire.new_name("auto")
     waiting = {ErrorCode.NONE, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, ErrorCode.LEADER_NOT_AVAILABLE}
     first = wire.call("Metadata", version, topics=named(name)).topics[0]

@@ -120,8 +120,8 @@ def test_a_client_is_asked_where_every_pattern_fits(wire: Wire, match: str, fits
 
 @case("QUOT-06", GET, spec="KIP-714, Client metrics subscription", priority="P2")
 def test_subscriptions_add_up(wire: Wire) -> None:
-    """Of several subscriptions a client is asked for the metrics of all, each once, at the shortest
-    interval; where one wants every metric (*), for * alone."""
+    """A client to which several subscriptions apply is asked for the metrics of all, each once, at
+    the shortest interval; if one subscription names every metric (*), it is asked for * alone."""
     who = client(wire)
     match = f"client_id={who.client_id}"
     with (
@@ -143,7 +143,7 @@ def test_subscriptions_add_up(wire: Wire) -> None:
 @case("QUOT-06", GET, spec="KIP-714, SubscriptionId", priority="P2")
 def test_a_changed_subscription_has_another_id(wire: Wire) -> None:
     """Once a subscription changes the client may ask at once, and gets the new metrics under
-    another id; what it pushes under the old one gets UNKNOWN_SUBSCRIPTION_ID (117)."""
+    another id; a push under the old id gets UNKNOWN_SUBSCRIPTION_ID (117)."""
     who, instance_id = client(wire), uuid4()
     with subscribed(wire, f"client_id={who.client_id}", interval_ms=INTERVAL_MS) as name:
         asked_until(who, [METRIC])
@@ -214,8 +214,8 @@ def test_a_push_that_cannot_be_is_refused(
 
 @case("QUOT-07", PUSH, spec="KIP-714; telemetry.max.bytes", priority="P2")
 def test_too_many_bytes_are_refused(wire: Wire, version: int) -> None:
-    """As many bytes as GetTelemetrySubscriptions told are taken, one more gets TELEMETRY_TOO_LARGE
-    (118)."""
+    """A push of as many bytes as GetTelemetrySubscriptions allows is accepted; one byte more gets
+    TELEMETRY_TOO_LARGE (118)."""
     who = client(wire)
     told = asked(who)
     most = told.telemetry_max_bytes

@@ -416,7 +416,7 @@ def test_authorized_operations_of_a_topic(wire: Wire, alice: Guest, version: int
 @case("SEC-10", "DescribeCluster", spec="KIP-430, KIP-700", priority="P1", config=CONTROLLED)
 def test_authorized_operations_of_the_cluster(wire: Wire, alice: Guest, version: int) -> None:
     """cluster_authorized_operations are 0 without DESCRIBE of the cluster; with it they have the
-    bits of what the client may do. Every client gets the brokers."""
+    bits of the operations that the client may perform. Every client gets the brokers."""
     asked = {"include_cluster_authorized_operations": True}
     answer = alice.call("DescribeCluster", version, **asked)
     told = (answer.error_code, answer.cluster_authorized_operations, len(answer.brokers))
@@ -447,7 +447,8 @@ def test_authorized_operations_of_the_cluster_in_metadata(
 
 @case("SEC-10", "DescribeGroups", versions=(3, 6), spec="KIP-430", priority="P1", config=CONTROLLED)
 def test_authorized_operations_of_a_group(wire: Wire, alice: Guest, version: int) -> None:
-    """authorized_operations of a group has the bits of what the client may do to it."""
+    """authorized_operations of a group has the bits of the operations that the client may perform
+    on it."""
     group = wire.new_name("group")
     commit(wire, group, wire.create_topic(), {0: 0})
     alice.may(OF.DELETE, GROUP, group)

@@ -114,8 +114,9 @@ def test_without_a_secret_key_there_are_no_tokens(wire: Wire, examined: Examined
 
 @case("SEC-17", CREATE, spec="KIP-48, Token acquisition", priority="P2", config=CONTROLLED)
 def test_a_token_is_created_and_described(wire: Wire, alice: Guest, version: int) -> None:
-    """A token belongs to who asks, expires after a day unless it is renewed and after a week for
-    good, and has an HMAC of 64 bytes; its owner sees the same token, with its renewers."""
+    """A token belongs to the principal that requests it, expires after a day unless it is renewed,
+    and after a week in any case, and has an HMAC of 64 bytes; its owner sees the same token, with
+    its renewers, in DescribeDelegationToken."""
     before = int(time.time() * 1000)
     token = make(alice, version, renewers=renewers("bob", "carl"))
     expect((token.principal_type, token.principal_name), ("User", "alice"), "principal")

@@ -146,7 +146,7 @@ def test_only_what_is_there_can_be_deleted(wire: Wire, version: int) -> None:
 @case("SEC-14", ALTER, spec="KIP-554, Alter; ScramControlManager.alterCredentials", priority="P1")
 def test_a_user_is_altered_once_in_a_request(wire: Wire, version: int) -> None:
     """A user who is named twice, by whatever mechanisms, gets DUPLICATE_RESOURCE (92) and is not
-    changed: who was not there still gets RESOURCE_NOT_FOUND (91) when described."""
+    changed: a user without credentials still gets RESOURCE_NOT_FOUND (91) when described."""
     user = wire.new_name("user")
     rows = [upsertion(user, SHA_256, "a"), upsertion(user, SHA_512, "b")]
     answer = wire.call(ALTER, version, upsertions=rows)

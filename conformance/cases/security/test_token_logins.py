@@ -38,8 +38,8 @@ FAILED = ErrorCode.SASL_AUTHENTICATION_FAILED
 def test_a_token_lets_in_as_its_owner(
     wire: Wire, examined: Examined, alice: Guest, mechanism: str
 ) -> None:
-    """A client with a token's HMAC comes in by SCRAM with tokenauth=true, may do what the token's
-    owner may, and its session lasts no longer than the token."""
+    """A client with a token's HMAC is authenticated by SCRAM with tokenauth=true, may do what the
+    token's owner may, and its session lasts no longer than the token."""
     topic = wire.create_topic()
     alice.may(AclOperation.DESCRIBE, ResourceType.TOPIC, topic.name)
     connection, answer = log_in(wire, examined, make(alice), mechanism=mechanism)

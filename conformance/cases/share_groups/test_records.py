@@ -30,7 +30,7 @@ def topic_with(wire: Wire, *batches: tuple[bytes, ...]) -> Topic:
 @case("SHARE-04", "ShareFetch", spec=ACQUIRING, priority="P1")
 def test_what_is_fetched_is_acquired(wire: Wire, version: int) -> None:
     """ShareFetch with epoch 0 opens a session: the member gets the records, has acquired all of
-    them with delivery count 1, and is told for how long."""
+    them with delivery count 1, and the answer has the duration of the locks."""
     topic = topic_with(wire, (b"a", b"b", b"c"))
     member = ShareMember.ready(wire, topic, version=version)
     lock_ms = member.try_to_fetch(max_wait_ms=0).acquisition_lock_timeout_ms
@@ -105,7 +105,7 @@ def test_a_record_of_another_member_cannot_be_acknowledged(wire: Wire, version: 
 @case("SHARE-09", "ShareAcknowledge", spec=ACQUIRING, priority="P1", config=SHARED_SHORTLY)
 def test_a_lock_that_ends_gives_the_record_away(wire: Wire, version: int) -> None:
     """A record that is not acknowledged while its lock lasts is delivered again, with delivery
-    count 2; who had it first cannot acknowledge it any more (INVALID_RECORD_STATE, 121)."""
+    count 2; the first receiver cannot acknowledge it any more (INVALID_RECORD_STATE, 121)."""
     topic = topic_with(wire, (b"a",))
     first = ShareMember.ready(wire, topic, version=version)
     expect(first.acquire(), [Acquired(0, 0, 1)], "records acquired")

@@ -118,9 +118,9 @@ def test_a_member_with_a_topology_gets_its_tasks_and_internal_topics(wire: Wire)
 @pytest.mark.parametrize("fault", ["a missing source", "a changelog with partitions"])
 @case("STRM-02", API, spec="KIP-1071, Topology; class StreamsGroupHeartbeatRequest", priority="P2")
 def test_an_impossible_topology_is_told(wire: Wire, fault: str) -> None:
-    """A topology whose source topic does not exist is told as a status of the heartbeat, without
-    tasks; one that says how many partitions a changelog topic has, which its sources decide, gets
-    STREAMS_INVALID_TOPOLOGY (130)."""
+    """A topology whose source topic does not exist gets a status in the answer to the heartbeat,
+    and no tasks; one that names the number of partitions of a changelog topic, which its sources
+    determine, gets STREAMS_INVALID_TOPOLOGY (130)."""
     member = Member.of(wire, wire.create_topic())
     if fault == "a missing source":
         answer = member.beat(topology=topology(wire.new_name()))
@@ -174,7 +174,7 @@ def test_a_silent_member_is_removed_and_its_tasks_go_to_another(wire: Wire) -> N
 
 @case("STRM-04", DESCRIBE, spec="KIP-1071, StreamsGroupDescribe", priority="P2")
 def test_a_streams_group_is_described(wire: Wire) -> None:
-    """StreamsGroupDescribe tells the topology, the members and their tasks; a group that does not
+    """StreamsGroupDescribe returns the topology, the members and their tasks; a group that does not
     exist gets GROUP_ID_NOT_FOUND (69)."""
     member = Member.of(wire, wire.create_topic(2))
     member.join()

@@ -37,7 +37,7 @@ def test_a_marker_for_an_unknown_partition_is_refused(wire: Wire, version: int) 
 )
 def test_a_former_coordinator_writes_no_marker(wire: Wire, version: int) -> None:
     """Once a coordinator of a later epoch has written a marker, one of an earlier epoch gets
-    TRANSACTION_COORDINATOR_FENCED (52), and nothing is appended; DescribeProducers tells the later
+    TRANSACTION_COORDINATOR_FENCED (52), and nothing is appended; DescribeProducers names the later
     epoch."""
     producer, topic = Producer.ready(wire), wire.create_topic()
     producer.add_and_send(topic, b"a")
@@ -120,7 +120,7 @@ def test_each_partition_gets_exactly_one_marker(wire: Wire, version: int, commit
 @case("TXN-50", "WriteTxnMarkers", spec="KAFKA-19999; ProducerAppendInfo", priority="P2")
 def test_a_marker_that_is_written_again_is_accepted(wire: Wire, version: int) -> None:
     """A marker that a coordinator sends again, with the same producer epoch, after the transaction
-    has ended, gets no error, and what readers are told stays the same."""
+    has ended, gets no error, and readers receive the same as before."""
     producer, topic = Producer.ready(wire), wire.create_topic()
     producer.add_and_send(topic, b"a")
     name = (producer.producer_id, producer.epoch)

@@ -37,8 +37,8 @@ def test_what_was_not_begun_is_aborted_but_not_committed(wire: Wire, version: in
 
 @case("TXN-27", "EndTxn", versions=(5, 5), spec=PART_2, priority="P1")
 def test_a_retry_of_the_other_end_is_refused(wire: Wire, version: int) -> None:
-    """After EndTxn v5 the opposite end under the epoch of the transaction gets INVALID_TXN_STATE
-    (48), and the records stay what they are."""
+    """After EndTxn v5, a request for the opposite end with the epoch of that transaction gets
+    INVALID_TXN_STATE (48), and the records stay committed or aborted, as they were."""
     produce = wire.version("Produce", 12)
     for commit in (True, False):
         producer, topic = Producer.ready(wire), wire.create_topic()

@@ -74,8 +74,8 @@ def test_a_pending_offset_is_unstable(wire: Wire, version: int) -> None:
 
 @case("TXN-39", "OffsetFetch", versions=(8, 9), spec="KIP-447; class OffsetMetadataManager")
 def test_who_asks_for_all_is_told_that_one_is_unstable(wire: Wire, version: int) -> None:
-    """With require_stable all offsets of a group are told, but the one that a transaction may
-    change has UNSTABLE_OFFSET_COMMIT (88) and offset -1."""
+    """An OffsetFetch for all partitions of a group with require_stable returns every offset, but a
+    partition that an open transaction may change has UNSTABLE_OFFSET_COMMIT (88) and offset -1."""
     producer, topic, group = Producer.ready(wire), wire.create_topic(2), wire.new_name("group")
     commit(wire, group, topic, {0: 1, 1: 2})
     commit_in_transaction(producer, group, topic, 5)
