@@ -92,6 +92,23 @@ def proofs_markdown(proofs: Sequence[Proof]) -> str:
     return _table(("fault", *Backend), proofs_table(proofs))
 
 
+def proofs_json(proofs: Sequence[Proof]) -> str:
+    """Return the proofs as JSON: fault, ground, outcome, and the times in milliseconds."""
+    rows = [
+        {
+            "fault": proof.probe.fault.__name__,
+            "ground": proof.probe.ground.name,
+            "outcome": proof.outcome.value,
+            "detail": proof.detail,
+            "apply_ms": proof.apply_ms,
+            "heal_ms": proof.heal_ms,
+            "back_ms": proof.back_ms,
+        }
+        for proof in proofs
+    ]
+    return json.dumps(rows, indent=2)
+
+
 def list_text() -> str:
     """Return a shorter form of the tables for a terminal."""
     all_targets = targets()

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import sys
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -28,6 +29,9 @@ from ci.commands.options import (
     typed,
 )
 from ci.errors import UsageError
+
+if TYPE_CHECKING:
+    from chaos.probes.frame import Proof
 
 chaos_app = typer.Typer(help="Attack a target and judge the history that its clients recorded.")
 
@@ -134,18 +138,28 @@ def chaos_matrix(
     seeds: Annotated[int, typer.Option(min=1, help="Number of seeds of each combination.")] = 1,
     runs: RunsOption = Path("runs"),
     engine: EngineOption = "local",
+    as_json: JsonOption = False,
 ) -> None:
     """Run each workload under each nemesis with each seed, and print a table of the results."""
-    from ci.nightly.matrix import NEMESES, WORKLOADS, run_matrix, scenarios_of
+    from ci.nightly.matrix import (
+        NEMESES,
+        WORKLOADS,
+        exit_status,
+        markdown,
+        rows_as_json,
+        run_matrix,
+        scenarios_of,
+    )
 
     check_above_zero(nodes=nodes, seconds=seconds)
     check_judges(engine)
     check_directory("--runs", runs)
     workloads, nemeses = workload or WORKLOADS, nemesis or NEMESES
     first = Scenario(target, workloads[0], nemeses[0], nodes, seconds, seed)
-    text, status = run_matrix(scenarios_of(first, workloads, nemeses, seeds), runs, engine)
-    print(f"\n{text}")
-    raise typer.Exit(status)
+    progress = sys.stderr if as_json else sys.stdout
+    rows = run_matrix(scenarios_of(first, workloads, nemeses, seeds), runs, engine, progress)
+    print(rows_as_json(rows) if as_json else f"\n{markdown(rows)}")
+    raise typer.Exit(exit_status(rows))
 
 
 @chaos_app.command("list")
@@ -181,12 +195,18 @@ def chaos_probe(
     markdown: Annotated[
         bool, typer.Option(help="Print a table of fault × backend at the end.")
     ] = False,
+    as_json: JsonOption = False,
 ) -> None:
     """Prove that each fault takes effect here and heals, and measure how long both take."""
-    from chaos.listing import proofs_markdown
+    from chaos.listing import proofs_json, proofs_markdown
     from chaos.probes import run
 
-    proofs = run.perform(run.chosen(fault, every), lambda proof: print(run.line(proof), flush=True))
-    if markdown:
+    def told(proof: Proof) -> None:
+        print(run.line(proof), file=sys.stderr if as_json else sys.stdout, flush=True)
+
+    proofs = run.perform(run.chosen(fault, every), told)
+    if as_json:
+        print(proofs_json(proofs))
+    elif markdown:
         print(f"\n{proofs_markdown(proofs)}")
     raise typer.Exit(run.exit_status(proofs))

@@ -11,7 +11,7 @@ from typing import Annotated, Any
 import typer
 
 from ci.commands.examining import Cases
-from ci.commands.options import JsonOption, check_above_zero, check_directory
+from ci.commands.options import JsonOption, MaxTimeOption, check_directory
 from ci.errors import UsageError
 
 EXAMINED = ".json"
@@ -32,9 +32,7 @@ def compare(
     keyword: Annotated[
         str | None, typer.Option("-k", help="Run only these ids or names (pytest -k).")
     ] = None,
-    max_time: Annotated[
-        float | None, typer.Option(metavar="SECONDS", help="End each examination after this.")
-    ] = None,
+    max_time: MaxTimeOption = None,
     as_json: JsonOption = False,
 ) -> None:
     """Compare implementations case by case: levels by profile, what differs, and the bytes. Exits
@@ -42,7 +40,6 @@ def compare(
     from ci.compare.comparing import Compared, as_dict
     from ci.compare.pages import write
 
-    check_above_zero(max_time=max_time)
     if len(targets) < 2:
         raise UsageError("compare: name at least two targets, or files of results")
     check_directory("--out", out)

@@ -19,6 +19,7 @@ from ci.commands.options import (
     BootstrapOption,
     ClusterOption,
     JsonOption,
+    MaxTimeOption,
     SarifOption,
     SummaryOption,
     TargetOption,
@@ -97,9 +98,7 @@ class Cases:
     all_versions: Annotated[
         bool, typer.Option(help="Test every shared version, not only the first and last.")
     ] = False
-    max_time: Annotated[
-        float | None, typer.Option(metavar="SECONDS", help="End after this many seconds.")
-    ] = None
+    max_time: MaxTimeOption = None
     max_failures: Annotated[
         int | None, typer.Option(metavar="N", help="End after this many failed cases.")
     ] = None
@@ -191,7 +190,7 @@ def conform(
             target, cluster.bootstrap, cluster.nodes, cluster.bug, results.out, results.as_json
         )
         raise typer.Exit(attack(attacked, fuzz, seed, frame or [], steps))
-    check_above_zero(max_time=cases.max_time, max_failures=cases.max_failures)
+    check_above_zero(max_failures=cases.max_failures)
     options = [*cluster.words(), *selected]
     raise typer.Exit(_examine(options, cases.only, results))
 

@@ -30,7 +30,7 @@ EXAMPLES: Mapping[str, tuple[str, ...]] = {
     "demo": ("touchstone demo --seconds 20",),
     "nightly": (
         "touchstone nightly --minutes 45 --targets apache:4.3.1 reference",
-        "touchstone nightly --minutes 20 --cluster touchstone.toml --plan",
+        "touchstone nightly --minutes 20 --cluster touchstone.toml --plan --json",
     ),
     "scenarios": ("touchstone scenarios apache:4.3.1 --table",),
     "findings": ("touchstone findings runs --out findings.md",),
@@ -49,6 +49,7 @@ EXAMPLES: Mapping[str, tuple[str, ...]] = {
     "conform": (
         "touchstone conform --bootstrap localhost:9092 --priority P0",
         "touchstone conform PROD-05 IDEM-03 --target apache:4.3.1",
+        "touchstone conform --bootstrap localhost:9092 --max-time 10m",
         "touchstone conform --bootstrap localhost:9092 --area TXN --baseline known.toml",
         "touchstone conform --cluster touchstone.toml --out results.json --junit results.xml",
         "touchstone conform --target apache:4.3.1 --fuzz 10m --seed 1",
@@ -68,7 +69,7 @@ EXAMPLES: Mapping[str, tuple[str, ...]] = {
         "touchstone chaos list --cluster touchstone.toml",
         "touchstone chaos list --json",
     ),
-    "chaos probe": ("touchstone chaos probe --fault DiskStall",),
+    "chaos probe": ("touchstone chaos probe --fault DiskStall --json",),
 }
 """Command -> the lines that its help shows as examples."""
 

@@ -12,16 +12,18 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from ci.commands.options import seconds_of
 from ci.errors import UsageError
 
 if TYPE_CHECKING:
     from conformance.target.examination import Examined
 
 FuzzOption = Annotated[
-    str | None,
+    float | None,
     typer.Option(
         "--fuzz",
         metavar="TIME",
+        parser=seconds_of,
         help="For so long (90s, 10m, 1h) send malformed requests and random operations.",
     ),
 ]
@@ -33,7 +35,6 @@ FrameOption = Annotated[
 StepsOption = Annotated[
     str | None, typer.Option(metavar="TEXT", help="Play the operations that --fuzz has reported.")
 ]
-UNITS_S = {"": 1, "s": 1, "m": 60, "h": 3600}
 
 
 @dataclass(frozen=True)
@@ -56,7 +57,7 @@ class Attacked:
 
 
 def attack(
-    attacked: Attacked, length: str | None, seed: int, frames: Sequence[str], steps: str | None
+    attacked: Attacked, seconds: float | None, seed: int, frames: Sequence[str], steps: str | None
 ) -> int:
     """Fuzz the target for this long, or send again what a run has reported. Return the exit status:
     0 if nothing is wrong, else 1. Raise UsageError if an option is unusable."""
@@ -65,7 +66,6 @@ def attack(
     from ci.conform import check_writable
     from conformance.target.examination import Examined
 
-    seconds = seconds_of(length) if length else None
     if seconds is not None and (frames or steps):
         raise UsageError("conform: give one of --fuzz, --frame and --steps")
     if any(not re.fullmatch(r"([0-9a-f]{2})+", frame) for frame in frames):
@@ -89,15 +89,6 @@ def attack(
         return 1
     finally:
         examined.stop()
-
-
-def seconds_of(length: str) -> float:
-    """Return the seconds that a text such as 90, 90s, 10m or 1h names. Raise UsageError if it names
-    none."""
-    found = re.fullmatch(r"(\d+(?:\.\d+)?)([smh]?)", length)
-    if found is None or not float(found[1]):
-        raise UsageError(f"--fuzz {length}: give a time such as 90s, 10m or 1h")
-    return float(found[1]) * UNITS_S[found[2]]
 
 
 def _fuzz(examined: Examined, attacked: Attacked, seed: int, seconds: float) -> int:

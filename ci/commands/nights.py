@@ -40,18 +40,22 @@ def nightly(
     ] = 1,
     plan: Annotated[
         bool, typer.Option("--plan", help="Print what would run, without running it.")
-    ] = (False),
+    ] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print the --plan as JSON.")] = False,
 ) -> None:
     """Run canaries, regressions and the matrix of scenarios, judged by Spark; print summary and
     trend."""
-    from ci.nightly import plan_text, run_nightly
+    from ci.nightly import planned, run_nightly
 
     own = [chosen_target(None, cluster)] if cluster else None
     named = targets_named(own, targets, more)
     check_directory("--runs", runs)
     check_above_zero(minutes=minutes, keep_gib=keep_gib, seconds=seconds)
+    if as_json and not plan:
+        raise UsageError("nightly: --json needs --plan; a night writes its own nightly.json")
     if plan:
-        print(plan_text(minutes, named, seed, seconds, jobs))
+        found = planned(minutes, named, seed, seconds, jobs)
+        print(found.json() if as_json else found.text())
         return
     raise typer.Exit(run_nightly(minutes, named, seed, runs, keep_gib, seconds, jobs))
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import os
+import re
 import sys
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -62,6 +63,26 @@ SparkMasterOption = Annotated[
     str | None, typer.Option(help="local[*], spark://host:port or, for Connect, sc://host:port.")
 ]
 SPARK_MASTERS = ("local", "spark://", "sc://")
+UNITS_S = {"": 1, "s": 1, "m": 60, "h": 3600}
+
+
+def seconds_of(length: str) -> float:
+    """Return the seconds that a text such as 90, 90s, 10m or 1h names. Raise BadParameter if it
+    names none."""
+    found = re.fullmatch(r"(\d+(?:\.\d+)?)([smh]?)", length)
+    if found is None or not float(found[1]):
+        raise typer.BadParameter(f"{length}: give a time such as 90s, 10m or 1h")
+    return float(found[1]) * UNITS_S[found[2]]
+
+
+MaxTimeOption = Annotated[
+    float | None,
+    typer.Option(
+        metavar="TIME",
+        parser=seconds_of,
+        help="End an examination after this time, such as 90s or 10m.",
+    ),
+]
 
 
 def chosen_target(target: str | None, cluster: Path | None) -> str:

@@ -8,9 +8,12 @@ scenario in each night. A night fails if a verdict differs from the one that the
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
+from chaos.scenarios.expectation import Expectation
 from ci.nightly.night import Nightly
 from ci.nightly.plan import Plan, check_targets, cost_s
 from ci.nightly.robustness import kills_in, share_s
@@ -39,20 +42,61 @@ def run_nightly(
     return Nightly(minutes, Plan(tuple(targets), seed, seconds), runs, keep_gib, jobs).perform()
 
 
-def plan_text(
+@dataclass(frozen=True)
+class Planned:
+    """What `run_nightly` would start in some minutes. robustness_s: the seconds for fuzzing and
+    kills of the reference broker, which come first."""
+
+    minutes: float
+    robustness_s: float
+    kills: int
+    scenarios: Sequence[Expectation]
+    left_out: Sequence[tuple[Expectation, str]]
+
+    def text(self) -> str:
+        """Return one line for each scenario, with its expected seconds."""
+        lines = []
+        if self.robustness_s:
+            lines.append(f"{self.robustness_s:5.0f} s  fuzz, and {self.kills} kills")
+        for one in self.scenarios:
+            expected = f"{one.part.value}: {one}; expected {one.verdict.value}"
+            lines.append(f"{cost_s(one):5.0f} s  {expected}")
+        lines += [f"left out  {one}: {reason}" for one, reason in self.left_out]
+        return "\n".join([*lines, f"{len(self.scenarios)} scenarios in {self.minutes:g} minutes"])
+
+    def json(self) -> str:
+        """Return the same as JSON."""
+        told = {
+            "minutes": self.minutes,
+            "robustness": {"seconds": self.robustness_s, "kills": self.kills},
+            "scenarios": [
+                {
+                    "command": one.command,
+                    "part": one.part.value,
+                    "expected": one.verdict.value,
+                    "seconds": cost_s(one),
+                }
+                for one in self.scenarios
+            ],
+            "left_out": [
+                {"command": one.command, "reason": reason} for one, reason in self.left_out
+            ],
+        }
+        return json.dumps(told, indent=2)
+
+
+def planned(
     minutes: float, targets: Sequence[str], seed: int, seconds: float | None = None, jobs: int = 1
-) -> str:
-    """Return, as text, the scenarios that `run_nightly` would start in that time, without running
-    them."""
+) -> Planned:
+    """Return what `run_nightly` would start in that time, without running it."""
     check_targets(targets)
     plan = Plan(tuple(targets), seed, seconds)
-    rest_s = minutes * 60
-    lines = []
-    if "reference" in targets:
-        rest_s -= share_s(minutes)
-        lines.append(f"{share_s(minutes):5.0f} s  fuzz, and {kills_in(minutes)} kills")
-    chosen = plan.within(rest_s, jobs)
-    for one in chosen:
-        lines.append(f"{cost_s(one):5.0f} s  {one.part.value}: {one}; expected {one.verdict.value}")
-    lines += [f"left out  {one}: {reason}" for one, reason in plan.left_out()]
-    return "\n".join([*lines, f"{len(chosen)} scenarios in {minutes:g} minutes"])
+    is_ours = "reference" in targets
+    robustness_s = share_s(minutes) if is_ours else 0.0
+    return Planned(
+        minutes,
+        robustness_s,
+        kills_in(minutes) if is_ours else 0,
+        plan.within(minutes * 60 - robustness_s, jobs),
+        plan.left_out(),
+    )

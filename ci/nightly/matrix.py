@@ -7,10 +7,12 @@ gap) and whether the replicas agreed after the heal, beside the verdict.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from itertools import product
 from pathlib import Path
+from typing import TextIO
 
 import polars as pl
 
@@ -90,15 +92,17 @@ def scenarios_of(
         yield replace(first, workload=workload, nemesis=nemesis, seed=first.seed + seed)
 
 
-def run_matrix(scenarios: Iterable[Scenario], runs: Path, engine: str) -> tuple[str, int]:
-    """Run the scenarios one after another. Return the table as Markdown, and the exit status: that
-    of the worst run, or 3 if nothing was run."""
+def run_matrix(
+    scenarios: Iterable[Scenario], runs: Path, engine: str, progress: TextIO
+) -> list[Row]:
+    """Run the scenarios one after another, and write each row when its run ends. Return the
+    rows."""
     rows = []
     for scenario in scenarios:
-        print(f"\n== {scenario.command()}", flush=True)
+        print(f"\n== {scenario.command()}", file=progress, flush=True)
         rows.append(_row(scenario, runs, engine))
-        print(line(rows[-1].cells()), flush=True)
-    return markdown(rows), exit_status(rows)
+        print(line(rows[-1].cells()), file=progress, flush=True)
+    return rows
 
 
 def _row(scenario: Scenario, runs: Path, engine: str) -> Row:
@@ -157,6 +161,15 @@ def markdown(rows: Sequence[Row]) -> str:
     )
     rule = f"|{'---|' * len(TITLES)}"
     return "\n".join([line(TITLES), rule, *(line(row.cells()) for row in rows), "", counted])
+
+
+def rows_as_json(rows: Sequence[Row]) -> str:
+    """Return the rows as JSON, each with the command of its run."""
+    told = [
+        asdict(row) | {"scenario": row.scenario.command(), "verdict": row.cells()[3]}
+        for row in rows
+    ]
+    return json.dumps(told, indent=2)
 
 
 def line(cells: Sequence[str]) -> str:

@@ -14,9 +14,12 @@ from typing import Any
 from xml.etree import ElementTree
 
 import pytest
+from typer.testing import CliRunner
 
 from chaos.targets import parse_target
 from chaos.targets.clusters.cluster import LocalCluster
+from ci.cli import app
+from ci.commands.options import seconds_of
 from ci.conform import examine
 from conformance.tests.servers import eager_http, serving
 
@@ -215,3 +218,16 @@ def test_a_case_that_there_is_not_is_refused(broker: LocalCluster) -> None:
     _, err = ended(running)
     assert running.returncode == 2
     assert "no case is called META-991" in err
+
+
+@pytest.mark.parametrize("option", ["--max-time", "--fuzz"])
+@pytest.mark.parametrize("time", ["soon", "0", "-5", "10 minutes"])
+def test_a_time_that_is_none_is_refused(option: str, time: str) -> None:
+    told = CliRunner().invoke(app, ["conform", "--target", "reference", option, time])
+    assert told.exit_code == 2
+    assert "give a time such as 90s, 10m or 1h" in " ".join(told.output.replace("│", " ").split())
+
+
+@pytest.mark.parametrize(("time", "seconds"), [("90", 90), ("1.5s", 1.5), ("10m", 600)])
+def test_times_have_units(time: str, seconds: float) -> None:
+    assert seconds_of(time) == seconds

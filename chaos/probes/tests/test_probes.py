@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
 
-from chaos.listing import proofs_markdown, targets
+from chaos.listing import proofs_json, proofs_markdown, targets
 from chaos.probes import PROBES, networks, processes
 from chaos.probes import run as probes
 from chaos.probes.frame import Backend, Ground, Outcome, Probe, Proof
@@ -84,6 +85,9 @@ def test_a_fault_without_effect_fails_its_probe_and_the_next_one_is_performed() 
     assert proofs[1].detail == "1 dialled 2 and was answered, not silent"
     assert probes.exit_status(proofs) == 1
     assert "failed on harmless" in proofs_markdown(proofs)
+    rows = json.loads(proofs_json(proofs))
+    assert [row["outcome"] for row in rows] == [proof.outcome.value for proof in proofs]
+    assert {row["ground"] for row in rows} == {"harmless"}
 
 
 def test_what_a_machine_does_not_have_is_said_and_is_no_failure() -> None:

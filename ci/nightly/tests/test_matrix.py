@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import sys
 from dataclasses import replace
 from pathlib import Path
 
@@ -11,7 +13,7 @@ from chaos.record.run_directory import Scenario
 from chaos.values.protocols import TargetError
 from ci.attack import Judged, judge
 from ci.nightly import matrix
-from ci.nightly.matrix import run_matrix, scenarios_of
+from ci.nightly.matrix import exit_status, markdown, rows_as_json, run_matrix, scenarios_of
 from ci.report.tests.runs import History, write_run
 
 FIRST = Scenario("reference", "appends", "kill-leader", 3, 40.0, 7)
@@ -42,20 +44,27 @@ def test_a_row_tells_progress_and_the_status_that_of_the_worst_run(
         return judge(run, engine="local")
 
     monkeypatch.setattr(matrix, "attack_as_planned", attack)
-    text, status = run_matrix([FIRST], tmp_path, "local")
+    rows = run_matrix([FIRST], tmp_path, "local", sys.stderr)
+    text, status = markdown(rows), exit_status(rows)
     assert "| appends | kill-leader | 7 | valid | 1 | 1 | 2.5 | 0 | _STATE 1 |" in text
     assert status == 0
     missing = replace(FIRST, workload="transform")
-    text, status = run_matrix([missing], tmp_path, "local")
+    rows = run_matrix([missing], tmp_path, "local", sys.stderr)
+    text, status = markdown(rows), exit_status(rows)
     assert "| unknown | 0 | 0 | 0.0 | 0 |  | node 2 did not start |" in text
     assert status == 3
     lost = replace(FIRST, seed=8)
-    text, status = run_matrix([missing, lost], tmp_path, "local")
+    rows = run_matrix([missing, lost], tmp_path, "local", sys.stderr)
+    text, status = markdown(rows), exit_status(rows)
     assert text.endswith("0 valid, 1 invalid, 1 unknown, 0 not run")
     assert status == 1
 
 
 def test_a_scenario_that_fits_no_target_is_not_run(tmp_path: Path) -> None:
-    text, status = run_matrix([replace(FIRST, nemesis="no-such")], tmp_path, "local")
+    rows = run_matrix([replace(FIRST, nemesis="no-such")], tmp_path, "local", sys.stderr)
+    text, status = markdown(rows), exit_status(rows)
+    (told,) = json.loads(rows_as_json(rows))
+    assert (told["verdict"], told["acknowledged"]) == ("not run", 0)
+    assert told["scenario"] == rows[0].scenario.command()
     assert "| not run |" in text
     assert status == 3

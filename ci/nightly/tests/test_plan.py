@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from itertools import islice
 
 import pytest
@@ -10,7 +11,7 @@ from typer.testing import CliRunner
 from chaos.scenarios.expectation import Part
 from chaos.values.protocols import TargetError
 from ci.cli import app
-from ci.nightly import plan_text, targets_of
+from ci.nightly import planned, targets_of
 from ci.nightly.plan import CANARIES_A_NIGHT, Plan, check_targets
 from linearizability.verdict import Validity
 from reference_impl.bugs import BUGS
@@ -62,7 +63,15 @@ def test_plan_prints_what_would_run_and_runs_nothing() -> None:
     arguments = ["nightly", "--plan", "--minutes", "60", "--targets", "reference", "kfake"]
     done = CliRunner().invoke(app, arguments)
     assert done.exit_code == 0, done.output
-    assert done.output.rstrip() == plan_text(60, ["reference", "kfake"], 1)
+    found = planned(60, ["reference", "kfake"], 1)
+    assert done.output.rstrip() == found.text()
+    as_json = CliRunner().invoke(app, [*arguments, "--json"])
+    told = json.loads(as_json.output)
+    assert [each["command"] for each in told["scenarios"]] == [
+        one.command for one in found.scenarios
+    ]
+    assert len(told["left_out"]) == len(found.left_out)
+    assert told["robustness"]["kills"] == found.kills > 0
     assert "regression: reference × 1, appends, kill, seed 1" in done.output
     assert "exploration: kfake × 1" in done.output
 
@@ -70,3 +79,9 @@ def test_plan_prints_what_would_run_and_runs_nothing() -> None:
 def test_no_time_at_all_is_refused() -> None:
     done = CliRunner().invoke(app, ["nightly", "--minutes", "0"])
     assert done.exit_code == 2
+
+
+def test_json_without_a_plan_is_refused() -> None:
+    refused = CliRunner().invoke(app, ["nightly", "--json"])
+    assert refused.exit_code == 2
+    assert "--json needs --plan" in str(refused.output) + str(refused.exception)
