@@ -36,6 +36,8 @@ longest wait for each step of its end."""
 UNDER_ATTACK, IN_PEACE = "kill-leader", "none"
 _JUDGED: dict[tuple[str, str], Verdict | Deviation | Unsupported] = {}
 """(bootstrap, workload) -> the verdict on its run, or why there is none."""
+_UNWELL: dict[str, str] = {}
+"""bootstrap -> the first workload after whose kills the target did not become well."""
 
 
 class Lent:
@@ -173,6 +175,11 @@ def _run(examined: Examined, workload: str, directory: Path) -> Verdict:
         ) from error
     target = Running(examined)
     nemesis = UNDER_ATTACK if Kill in target.faults else IN_PEACE
+    if nemesis == UNDER_ATTACK and (first := _UNWELL.get(examined.bootstrap)):
+        raise Unsupported(
+            f"workload {workload} was not run: the target did not become well after the kills of"
+            f" workload {first}; see the failure of that"
+        )
     parts = Parts(target, workload_named(workload), nemesis_named(nemesis))
     scenario = Scenario(
         target.name, workload, nemesis, target.nodes, seconds=ATTACK_S, seed=SEED, rate=RATE
@@ -195,6 +202,8 @@ def _run(examined: Examined, workload: str, directory: Path) -> Verdict:
         raise Deviation(f"workload {workload}", f"ends within {RUN_TIMEOUT_S:g} s", why)
     # Other problems say that the run is too short to show this or that: the checkers decide.
     why = "; ".join(made.problems)
+    if nemesis == UNDER_ATTACK and not made.recovered:
+        _UNWELL[examined.bootstrap] = workload
     expect_that(made.recovered, f"workload {workload}", "all is well after it", why)
     judges = parts.workload.judged_by
     return check(made.directory, named_by_workload=judges)

@@ -15,7 +15,7 @@ from chaos.record.run_directory import Scenario
 from chaos.run import runner
 from chaos.run.interrupts import Interrupts
 from chaos.run.result import RunResult
-from conformance.case import Deviation
+from conformance.case import Deviation, Unsupported
 from conformance.target import judged
 from conformance.target.examination import Examined
 from conformance.target.judged import expect_valid
@@ -75,6 +75,22 @@ def test_a_run_that_does_not_end_on_a_foreign_target_fails_in_time(
     monkeypatch.setattr(judged, "RUN_TIMEOUT_S", 0.1)
     with pytest.raises(Deviation, match=r"ends within .* s, actual it waits"):
         judge(monkeypatch, "endless:1", run)
+
+
+def test_a_target_that_did_not_get_well_after_kills_is_not_killed_again(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Each further workload would wait in vain for a minute and a half."""
+    monkeypatch.setattr(runner, "run", ended(interrupted=False))
+    cluster = FakeCluster(FakeKafka({}))
+    cluster.stop()
+    examined = Examined("fake", "forgetful:1", cluster, True, None, {}, "--target fake")
+    with pytest.raises(Deviation, match="all is well after it"):
+        expect_valid(examined, "appends", "lost_writes")
+    with pytest.raises(Unsupported, match="not become well after the kills of workload appends"):
+        expect_valid(examined, "sequences", "duplicates")
+    with pytest.raises(Deviation, match="all is well after it"):
+        expect_valid(examined, "appends", "append_order")
 
 
 def test_a_cluster_that_does_not_get_well_fails(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -10,10 +10,12 @@ from functools import partial
 
 import pytest
 
+from conformance.case import Deviation
 from conformance.cases.admin.test_create_topics import creatable, create
 from conformance.clients.members import beside, coordinator
+from conformance.target import restarts
 from conformance.target.examination import advertised_versions
-from conformance.target.restarts import is_led_again
+from conformance.target.restarts import is_led_again, restarting
 from conformance.tests.fake import Answer, FakeKafka, piece, response
 from conformance.wire import Topic, Wire
 from reference_impl.wire import ErrorCode, Struct
@@ -176,12 +178,23 @@ def test_a_case_that_creates_topics_asks_for_as_many_replicas_as_are_demanded(
     wire.close()
 
 
-def test_a_restart_is_over_when_all_replicas_are_in_sync(pair: Pair) -> None:
-    """A leader alone refuses a Produce where min.insync.replicas is 2."""
+def test_a_restart_is_over_when_all_replicas_are_in_sync(
+    pair: Pair, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A leader alone refuses a Produce where min.insync.replicas is 2. A target that was too late
+    once is not waited for as long again."""
     wire, epochs = wire_to(pair), [-2, -2]
     assert is_led_again(wire, TOPIC, epochs)
     pair.lagging = 1
     assert not is_led_again(wire, TOPIC, epochs)
+    monkeypatch.setattr(restarts, "LED_AGAIN_S", 0.2)
+    monkeypatch.setattr(restarts, "AFTER_A_FAILURE_S", 0.1)
+    for waited_s in (0.2, 0.1):
+        with (
+            pytest.raises(Deviation, match=f"expected within {waited_s} s"),
+            restarting(wire, TOPIC),
+        ):
+            pass
     wire.close()
 
 
