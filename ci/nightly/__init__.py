@@ -44,7 +44,7 @@ def run_nightly(
 
 @dataclass(frozen=True)
 class Planned:
-    """What `run_nightly` would start in some minutes. robustness_s: the seconds for fuzzing and
+    """The plan of `run_nightly` for some minutes. robustness_s: the seconds for fuzzing and
     kills of the reference broker, which come first."""
 
     minutes: float
