@@ -11,7 +11,9 @@ from collections.abc import Callable, Iterator, Mapping
 
 from chaos.sim.invariants.copies import (
     committed_batches_stay,
+    followers_read_only_what_is_committed,
     images_are_equal,
+    leaders_commit_on_enough_replicas,
     logs_agree,
     members_have_what_is_committed,
 )
@@ -53,6 +55,8 @@ BETWEEN_REPLICAS: Mapping[str, BetweenReplicas] = {
     "logs-agree": logs_agree,
     "committed-stays": committed_batches_stay,
     "isr-is-complete": members_have_what_is_committed,
+    "min-isr": leaders_commit_on_enough_replicas,
+    "follower-high-watermark": followers_read_only_what_is_committed,
 }
 BetweenNodes = Callable[[KnownCluster, Broker], Iterator[str]]
 """A function that yields a sentence for each contradiction between a node and what was known of all

@@ -69,6 +69,34 @@ def members_have_what_is_committed(
             )
 
 
+def leaders_commit_on_enough_replicas(
+    _: KnownCluster, replica: Replica, known: KnownLog, __: int
+) -> Iterator[str]:
+    """Yield a sentence if a leader commits while its ISR is smaller than min.insync.replicas
+    (KIP-966)."""
+    if known.kept_to is not None or not known.keeps_leading:
+        return
+    before, now = known.offsets.high_watermark, replica.log.high_watermark
+    if now > before and len(replica.isr) < replica.min_isr:
+        yield (
+            f"leader {replica.node} commits the records from {before} to {now} with the ISR"
+            f" {[*replica.isr]}; min.insync.replicas is {replica.min_isr}"
+        )
+
+
+def followers_read_only_what_is_committed(
+    cluster: KnownCluster, replica: Replica, _: KnownLog, __: int
+) -> Iterator[str]:
+    """Yield a sentence if the high watermark of a follower is above all that a leader has
+    committed; consumers may read from followers (KIP-392)."""
+    committed = cluster.committed_ends.get(replica.key, 0)
+    if not replica.leads and replica.log.high_watermark > committed:
+        yield (
+            f"the high watermark of follower {replica.node} is {replica.log.high_watermark}; no"
+            f" leader has committed more than the records below {committed}"
+        )
+
+
 def images_are_equal(cluster: KnownCluster, broker: Broker) -> Iterator[str]:
     """Yield a sentence if two nodes have applied the metadata up to the same offset, and have
     different images (KIP-500). Note the image of this node."""

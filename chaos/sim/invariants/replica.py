@@ -27,6 +27,8 @@ class Replica:
     """Whether its node acts as the leader of this epoch."""
     isr: tuple[int, ...]
     """The members of the ISR as the leader knows them; empty for the metadata log."""
+    min_isr: int = 0
+    """The least size that the ISR must have (min.insync.replicas)."""
 
     @property
     def led_in(self) -> int | None:
@@ -51,4 +53,5 @@ def replicas_of(broker: Broker) -> Iterator[Replica]:
             state.leader_epoch,
             partition.leads,
             state.isr,
+            partition.min_isr,
         )

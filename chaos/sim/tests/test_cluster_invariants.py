@@ -3,6 +3,7 @@ be; planted bugs break them in whole runs."""
 
 from __future__ import annotations
 
+import dataclasses
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -12,7 +13,7 @@ import pytest
 from chaos.scenarios.exploration import promised_config
 from chaos.sim.invariants import BETWEEN_NODES, BETWEEN_REPLICAS
 from chaos.sim.invariants.known_cluster import KnownCluster
-from chaos.sim.invariants.known_log import KnownLog
+from chaos.sim.invariants.known_log import KnownLog, Offsets
 from chaos.sim.invariants.replica import Key, Replica
 from chaos.sim.tests.simulated import SeveralNodes, simulate
 from reference_impl.bugs.cluster import CLUSTER_BUGS
@@ -110,6 +111,25 @@ def test_a_member_of_the_isr_without_committed_records_is_seen() -> None:
     assert not broken("isr-is-complete", cluster, replica(1))
     cluster.newest_epochs[KEY] = 2
     assert not broken("isr-is-complete", cluster, replica(1, leads=True))
+
+
+def test_a_commit_on_fewer_replicas_than_the_minimum_is_seen() -> None:
+    known = KnownLog(offsets=Offsets(0, 5, 5, 8, 0))
+    leader = replica(1, leads=True)
+    assert not broken("min-isr", KnownCluster(), dataclasses.replace(leader, min_isr=2), known)
+    few = dataclasses.replace(leader, min_isr=3)
+    (told,) = broken("min-isr", KnownCluster(), few, known)
+    assert told.startswith("leader 1 commits the records from 5 to 8 with the ISR [1, 2];")
+    known.keeps_leading = False
+    assert not broken("min-isr", KnownCluster(), few, known)
+
+
+def test_a_follower_that_takes_more_for_committed_than_any_leader_is_seen() -> None:
+    cluster = KnownCluster(committed_ends={KEY: 6})
+    assert not broken("follower-high-watermark", cluster, replica(2, end=6))
+    assert not broken("follower-high-watermark", cluster, replica(1, leads=True))
+    (told,) = broken("follower-high-watermark", cluster, replica(2))
+    assert told.startswith("the high watermark of follower 2 is 8; no leader")
 
 
 def test_a_second_vote_in_one_epoch_is_seen() -> None:

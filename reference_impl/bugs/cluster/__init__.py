@@ -11,12 +11,16 @@ from collections.abc import Mapping
 
 from reference_impl.bugs import BUGS
 from reference_impl.bugs.bug import Bug, Kind
+from reference_impl.bugs.cluster.accept_too_few import AcceptTooFew
 from reference_impl.bugs.cluster.acknowledge_before_copied import AcknowledgeBeforeCopied
+from reference_impl.bugs.cluster.agree_with_all import AgreeWithAll
 from reference_impl.bugs.cluster.commit_by_one import CommitByOne
 from reference_impl.bugs.cluster.count_itself_alone import CountItselfAlone
 from reference_impl.bugs.cluster.count_what_it_proposes import CountWhatItProposes
 from reference_impl.bugs.cluster.cut_at_high_watermark import CutAtHighWatermark
 from reference_impl.bugs.cluster.elect_anybody import ElectAnybody
+from reference_impl.bugs.cluster.elect_uncleanly import ElectUncleanly
+from reference_impl.bugs.cluster.follow_beyond_committed import FollowBeyondCommitted
 from reference_impl.bugs.cluster.join_early import JoinEarly
 from reference_impl.bugs.cluster.keep_leader_epochs import KeepLeaderEpochs
 from reference_impl.bugs.cluster.lead_by_minority import LeadByMinority
@@ -31,6 +35,8 @@ QUICK_FENCING = {"broker.session.timeout.ms": "1000", "broker.heartbeat.interval
 it has, before it notices that it has lost its majority."""
 QUICK_SHRINKING = {"replica.lag.time.max.ms": "1000"}
 """Settings with which a leader that is cut off proposes a smaller ISR before it is replaced."""
+TWO_REPLICAS = {"default.replication.factor": "2", "min.insync.replicas": "2"}
+"""Settings with which the ISR is too small as soon as one follower is dead."""
 
 
 def _bug(
@@ -84,6 +90,21 @@ CLUSTER_BUGS: dict[str, Bug] = {
         ("invariant leader-is-complete", "lost_writes"),
         "last-replica-standing",
         "appends",
+    ),
+    "agree-with-all": _bug(
+        AgreeWithAll, ("simulator",), "isolate-controller", "appends", QUICK_FENCING
+    ),
+    "follow-beyond-committed": _bug(
+        FollowBeyondCommitted, ("invariant follower-high-watermark",), "partition-leader", "appends"
+    ),
+    "elect-uncleanly": _bug(
+        ElectUncleanly,
+        ("invariant leader-is-complete", "lost_writes"),
+        "last-replica-standing",
+        "appends",
+    ),
+    "accept-too-few": _bug(
+        AcceptTooFew, ("invariant min-isr",), "last-replica-standing", "appends", TWO_REPLICAS
     ),
 }
 BROKER_BUGS: dict[str, Bug] = {**BUGS, **CLUSTER_BUGS}

@@ -1,0 +1,20 @@
+"""A leader that commits what too few replicas have."""
+
+from __future__ import annotations
+
+from reference_impl.core.partitions.partition import Partition
+from reference_impl.core.rules import Rules
+
+
+class AcceptTooFew(Rules):
+    """Real-world kin: the last replica standing, before KIP-966.
+
+    Breaks:     a committed record is on as many replicas as min.insync.replicas says (KIP-966).
+    Caught by:  workload appends, nemesis last-replica-standing, checker invariant min-isr,
+                default.replication.factor=2 and min.insync.replicas=2.
+    Within:     a few runs of 20 seconds with three nodes.
+    """
+
+    def high_watermark(self, partition: Partition) -> int:
+        """Advance it with the ISR, however small that is."""
+        return max(partition.high_watermark, min(partition.ends_that_count()))
