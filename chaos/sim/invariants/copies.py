@@ -85,12 +85,13 @@ def leaders_commit_on_enough_replicas(
 
 
 def followers_read_only_what_is_committed(
-    cluster: KnownCluster, replica: Replica, _: KnownLog, __: int
+    cluster: KnownCluster, replica: Replica, known: KnownLog, _: int
 ) -> Iterator[str]:
     """Yield a sentence if the high watermark of a follower is above all that a leader has
-    committed; consumers may read from followers (KIP-392)."""
+    committed; consumers may read from followers (KIP-392). A leader may commit and resign in one
+    step."""
     committed = cluster.committed_ends.get(replica.key, 0)
-    if not replica.leads and replica.log.high_watermark > committed:
+    if known.keeps_following and replica.log.high_watermark > committed:
         yield (
             f"the high watermark of follower {replica.node} is {replica.log.high_watermark}; no"
             f" leader has committed more than the records below {committed}"

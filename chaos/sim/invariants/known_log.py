@@ -67,12 +67,15 @@ class KnownLog:
     not."""
     compared_to: int = 0
     """The offset below which its committed batches were compared with those of other replicas."""
+    keeps_following: bool = True
+    """Whether the node led the partition neither after the last step nor before it."""
     keeps_leading: bool = True
     """Whether the node has led the partition in one epoch since the last step. A follower's offsets
     may go back, as it takes over those of its leader."""
 
     def note_leadership(self, epoch: int | None) -> None:
         """Note in which epoch the node leads the partition, None if it does not."""
+        self.keeps_following = epoch is None and self.led_in is None
         self.keeps_leading, self.led_in = epoch is not None and epoch == self.led_in, epoch
 
     def end(self, *, keeps_all: bool) -> None:

@@ -127,7 +127,11 @@ def test_a_commit_on_fewer_replicas_than_the_minimum_is_seen() -> None:
 def test_a_follower_that_takes_more_for_committed_than_any_leader_is_seen() -> None:
     cluster = KnownCluster(committed_ends={KEY: 6})
     assert not broken("follower-high-watermark", cluster, replica(2, end=6))
-    assert not broken("follower-high-watermark", cluster, replica(1, leads=True))
+    known = KnownLog()
+    known.note_leadership(1)  # it leads
+    assert not broken("follower-high-watermark", cluster, replica(1, leads=True), known)
+    known.note_leadership(None)  # it has resigned
+    assert not broken("follower-high-watermark", cluster, replica(1), known)
     (told,) = broken("follower-high-watermark", cluster, replica(2))
     assert told.startswith("the high watermark of follower 2 is 8; no leader")
 
