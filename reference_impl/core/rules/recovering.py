@@ -49,6 +49,12 @@ class Recovering:
         """
         flush()
 
+    def may_skip_recovery(self, *, was_clean: bool, unopened: int, distrusted: int) -> bool:
+        """Return whether the next start may trust all logs after this clean stop. It may not if a
+        log has failed, nor if a log was never opened since a crash, whose torn tail is still there
+        (LogManager.shutdown, loadLogsCompletedFlags; KAFKA-10471)."""
+        return distrusted == 0 and (was_clean or unopened == 0)
+
     def note_failed_sync(self, state: FlushState, error: StorageError) -> None:
         """Let the log take no more appends after a sync that failed: the next sync may succeed
         although data is lost (UnifiedLog.maybeHandleIOException).

@@ -49,6 +49,8 @@ class LogDirectory:
         self.offline: dict[TopicPartition, StorageError] = {}
         """The partitions whose files cannot be used, each with the error. They stay offline until
         an operator has mended them and restarted the broker."""
+        self.notes: list[str] = []
+        """Sentences for the operator: what the opening of logs has found."""
         self.storage = storage
         storage.make_directory(path)
         clean_file = f"{path}/{CLEAN_SHUTDOWN_FILE}"
@@ -92,6 +94,7 @@ class LogDirectory:
             log_start_offset=self._offsets[LOG_START_FILE].get(key, 0),
             high_watermark=self._offsets[HIGH_WATERMARK_FILE].get(key, 0),
         )
+        self.notes += log.recovery_notes
         return log
 
     def delete_log(self, topic: str, partition: int) -> None:
@@ -124,6 +127,9 @@ class LogDirectory:
         """Stop using the files of a partition, because they or their disk are damaged."""
         key = (topic, partition)
         self.offline[key] = error
+        self.notes.append(
+            f"{topic}-{partition} is offline until it is repaired and the broker restarted: {error}"
+        )
         log = self.logs.pop(key, None)
         if log is not None:
             with suppress(StorageError):
@@ -187,14 +193,20 @@ class LogDirectory:
             self._written[name] = dict(offsets)
 
     def close(self, *, broker_epoch: int = -1) -> None:
-        """Close all logs cleanly, and last of all write the file that says so: after a crash on the
-        way, the next start recovers.
-
-        If a log failed, do not write that file, so that the next start checks the logs.
-        """
+        """Close all logs cleanly, and last of all write the file that says so, unless the next
+        start must check the logs: after a crash on the way it does, too."""
         for log in self.logs.values():
             log.close(clean=True)
         self.checkpoint()
-        if not self.offline and all(log.is_trusted for log in self.logs.values()):
+        distrusted = len(self.offline) + sum(not log.is_trusted for log in self.logs.values())
+        unopened = len(self._partitions_on_disk() - self.logs.keys())
+        if self._steps.may_skip_recovery(
+            was_clean=self.clean_shutdown, unopened=unopened, distrusted=distrusted
+        ):
             write_clean_shutdown(self.storage, self.path, broker_epoch)
         self.logs.clear()
+
+    def _partitions_on_disk(self) -> set[TopicPartition]:
+        """Return the partitions that have a directory here, whether or not they are open."""
+        names = (name.rpartition("-") for name in self.storage.list(self.path))
+        return {(topic, int(index)) for topic, _, index in names if topic and index.isdecimal()}

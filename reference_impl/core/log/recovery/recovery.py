@@ -61,6 +61,9 @@ class RecoverySteps(Protocol):
     def sync_at_shutdown(self, flush: Callable[[], None]) -> None:
         """Sync a log that a clean shutdown closes."""
 
+    def may_skip_recovery(self, *, was_clean: bool, unopened: int, distrusted: int) -> bool:
+        """Return whether the next start may use all logs as a clean stop leaves them."""
+
     def note_failed_sync(self, state: FlushState, error: StorageError) -> None:
         """Note that the content of a log's files is unknown from now on."""
 

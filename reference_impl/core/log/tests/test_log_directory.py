@@ -29,6 +29,26 @@ def test_a_clean_shutdown_is_remembered_once(storage: MemoryStorage) -> None:
     assert not opened(storage)[0].clean_shutdown
 
 
+def test_logs_that_were_never_opened_are_recovered_by_the_start_after_a_clean_stop(
+    storage: MemoryStorage,
+) -> None:
+    """A node of thousands of partitions may be stopped before it has opened all of them."""
+    _, log = opened(storage, partition=0)
+    append(log, batch(b"a"))
+    storage.kill()
+    tail = storage.open("data/orders-0/00000000000000000000.log")
+    tail.append(b"torn")
+    opened(storage, partition=1)[0].close()
+    directory, log = opened(storage, partition=0)
+    assert not directory.clean_shutdown
+    assert "4 bytes" in log.recovery_notes[0]
+    opened(storage, partition=1)
+    directory.open_log("orders", 1, TOPIC_ID, LogConfig(), 0)
+    directory.close()
+    opened(storage, partition=1)[0].close()
+    assert opened(storage)[0].clean_shutdown, "what a clean stop left, and nobody opened, is clean"
+
+
 def test_everything_appended_survives_a_loss_of_power_after_a_clean_shutdown(
     storage: MemoryStorage,
 ) -> None:
