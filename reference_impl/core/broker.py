@@ -142,8 +142,6 @@ class Broker:
         self.transactions = self._transaction_coordinators()
         self._is_built = True
         self._apply_what_came()
-        for key in self.replicas.unopened():
-            self.replicas.open(key)
 
     def _quorum(self, storage: Storage) -> Quorum:
         """Return this node's part in the quorum of the metadata log, which has not begun."""
@@ -392,6 +390,7 @@ class Broker:
         for topic in self.image.topics.values():
             self.replicas.serve(topic, topic.partitions)
             self._coordinate(topic.name, topic.partitions)
+        self._open_logs()
 
     def _serve_partitions(self, delta: MetadataDelta) -> None:
         for topic_id, indexes in delta.partitions.items():
@@ -401,6 +400,24 @@ class Broker:
             self._coordinate(topic.name, indexes)
         if self.replicas.leaving():
             self.outbox.post("removed partitions", self._remove_logs())
+        self._open_logs()
+
+    def _open_logs(self) -> None:
+        if self.replicas.unopened():
+            self.outbox.post("opened partitions", self._opened_logs())
+
+    def _opened_logs(self) -> Iterator[Effect]:
+        """Open the logs of the new partitions one by one, and report what recovery finds. A request
+        that needs one before opens it."""
+        while keys := self.replicas.unopened():
+            for key in keys:
+                self.replicas.open(key)
+                yield from self._reports()
+                yield Pause()
+
+    def _reports(self) -> Iterator[Effect]:
+        notes, self.logs.notes = self.logs.notes, []
+        yield from map(Report, notes)
 
     def _remove_logs(self) -> Iterator[Effect]:
         """Remove the logs of the partitions that this broker no longer has; housekeeping deletes
@@ -439,15 +456,9 @@ class Broker:
 
     def start(self) -> Iterator[Effect]:
         """Report what recovery found, and start the timers of groups and transactions."""
-        for log in self.logs.logs.values():
-            for note in log.recovery_notes:
-                yield Report(note)
+        yield from self._reports()
         for note in self.quorum.log.snapshots.notes:
             yield Report(note)
-        for (name, index), error in self.logs.offline.items():
-            yield Report(
-                f"{name}-{index} is offline until it is repaired and the broker restarted: {error}"
-            )
         yield from self.transactions.start()
 
     def stop(self) -> None:

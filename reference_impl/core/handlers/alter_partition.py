@@ -4,18 +4,19 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from functools import partial
 
 from reference_impl.core.controller.controller import Controller
-from reference_impl.core.controller.leaders.isr_changes import alter_partition
+from reference_impl.core.controller.image.metadata_image import PartitionImage
+from reference_impl.core.controller.leaders.isr_changes import alter_partitions
 from reference_impl.core.effects import Effect, GiveWay, Respond
 from reference_impl.core.events import Request
 from reference_impl.core.refused import Refused
-from reference_impl.core.requests.giving_way import for_each
 from reference_impl.core.security.authorization.permissions import CLUSTER_ACTION
 from reference_impl.wire import Struct, definition
 
 RESPONSE = definition("AlterPartitionResponse")
+AT_ONCE = 100
+"""The number of partitions whose changes are written as one batch; then others have their turn."""
 
 
 def handle_alter_partition(controller: Controller, request: Request) -> Iterator[Effect]:
@@ -33,26 +34,29 @@ def handle_alter_partition(controller: Controller, request: Request) -> Iterator
     # DEDUPLICATE: a change that comes again rests on a partition epoch of the past, and is refused.
     # APPLY
     for topic in body.topics:
-        yield GiveWay(request)
-        alter = partial(row_of, controller, body.broker_id, topic)
-        rows = yield from for_each(request, topic.partitions, alter)
-        answer.topics.append(RESPONSE.struct("TopicData", topic_id=topic.topic_id, partitions=rows))
+        told = RESPONSE.struct("TopicData", topic_id=topic.topic_id)
+        answer.topics.append(told)
+        for first in range(0, len(topic.partitions), AT_ONCE):
+            yield GiveWay(request)
+            wanted = topic.partitions[first : first + AT_ONCE]
+            found = alter_partitions(controller, body.broker_id, topic.topic_id, wanted)
+            told.partitions += map(row_of, wanted, found)
     # RESPOND
     yield Respond(request, answer)
 
 
-def row_of(controller: Controller, broker_id: int, topic: Struct, wanted: Struct) -> Struct:
-    """Return the new state of one partition, or the reason why it has not changed."""
-    row = RESPONSE.struct("PartitionData", partition_index=wanted.partition_index)
-    try:
-        new = alter_partition(controller, broker_id, topic.topic_id, wanted)
-    except Refused as refused:
-        row.error_code = refused.code
-        return row
-    row.leader_id, row.leader_epoch, row.partition_epoch = (
-        new.leader,
-        new.leader_epoch,
-        new.partition_epoch,
+def row_of(wanted: Struct, found: PartitionImage | Refused) -> Struct:
+    """Return the row of one partition: its new state, or the reason why it has not changed."""
+    if isinstance(found, Refused):
+        return RESPONSE.struct(
+            "PartitionData", partition_index=wanted.partition_index, error_code=found.code
+        )
+    return RESPONSE.struct(
+        "PartitionData",
+        partition_index=wanted.partition_index,
+        leader_id=found.leader,
+        leader_epoch=found.leader_epoch,
+        partition_epoch=found.partition_epoch,
+        isr=list(found.isr),
+        leader_recovery_state=int(found.is_recovering),
     )
-    row.isr, row.leader_recovery_state = list(new.isr), int(new.is_recovering)
-    return row

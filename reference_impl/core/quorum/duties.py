@@ -31,6 +31,7 @@ FETCH_WAIT_MS = 500
 """The milliseconds for which a leader may hold back a fetch that finds nothing new
 (KafkaRaftClient.fetchMaxWaitMs)."""
 Duty = Generator[Effect | Wait, Any, None]
+_PAUSE = Pause()
 
 
 def begin(quorum: Quorum, outbox: Outbox) -> None:
@@ -239,7 +240,8 @@ def fetch_once(quorum: Quorum, node: int) -> Generator[Any, Any, bool]:
         quorum.take_divergence((row.diverging_epoch.epoch, row.diverging_epoch.end_offset))
         return True
     try:
-        quorum.take_fetched(bytes(row.records or b""), row.high_watermark)
+        for _ in quorum.take_fetched(bytes(row.records or b""), row.high_watermark):
+            yield _PAUSE
     except CorruptRecord as error:
         yield Report(f"metadata that node {node} sent are damaged; they are fetched again: {error}")
         return False
@@ -276,7 +278,7 @@ def paused(slices: Generator[None, None, Snapshot]) -> Generator[Any, Any, Snaps
         except StopIteration as end:
             snapshot: Snapshot = end.value
             return snapshot
-        yield Pause()
+        yield _PAUSE
 
 
 def fetch_part(

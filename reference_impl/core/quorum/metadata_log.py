@@ -243,6 +243,11 @@ class MetadataLog:
     def commit(self, end_offset: int) -> None:
         """Raise the high watermark, and tell the listeners. Raise CorruptLog for transactions
         that overlap, and for a record whose meaning this version does not know."""
+        for _ in self.commit_in_slices(end_offset):
+            pass
+
+    def commit_in_slices(self, end_offset: int) -> Iterator[None]:
+        """Do what `commit` does, and yield after each batch."""
         if end_offset > self.high_watermark:
             self.log.high_watermark = end_offset
         while self._known and self._known[0].end_offset <= self.high_watermark:
@@ -252,6 +257,7 @@ class MetadataLog:
                 self.bytes_since_snapshot += batch.size_bytes
                 for listener in self._listeners:
                     listener(batch)
+            yield
 
     def end_of_epoch(self, epoch: int) -> LogEnd:
         """Return the newest epoch in this log that is not above the given one, and its end offset

@@ -8,7 +8,7 @@ answers them. A node is a voter, or an observer, which fetches the log and never
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Protocol
 
@@ -360,13 +360,14 @@ class Quorum(QuorumState):
             self.hears_leader = False
             self._moved(self)
 
-    def take_fetched(self, data: bytes, high_watermark: int) -> None:
-        """Append the batches that the leader has sent, and commit up to its high watermark. Raise
-        CorruptRecord, StorageError."""
+    def take_fetched(self, data: bytes, high_watermark: int) -> Iterator[None]:
+        """Append the batches that the leader has sent, and commit up to its high watermark. Yield
+        after each batch: to put one in force may take long. Raise CorruptRecord, StorageError."""
         self.heard_leader()
         if data:
             self.log.append_fetched(data, self.moment.now_ms)
-        self.log.commit(min(high_watermark, self.end_offset))
+            yield
+        yield from self.log.commit_in_slices(min(high_watermark, self.end_offset))
         if self.rules.has_caught_up(self.end_offset, high_watermark):
             self._note_caught_up()
         self._changed()

@@ -135,10 +135,12 @@ class Followers:
         source.session.lost()
 
     def _wake(self, source: Source) -> Iterator[Effect]:
-        """Let the copies whose rest is over be fetched again."""
+        """Let the copies whose rest is over be fetched again. To open a partition takes long, so
+        others have their turn after each."""
         now_ms = self._moment.monotonic_ms
         for key in [key for key, until_ms in source.resting.items() if until_ms <= now_ms]:
-            del source.resting[key]
+            if source.resting.pop(key, None) is None:
+                continue  # it has left while others had their turn
             copy = source.copies[key]
             partition = self._partition(copy)
             if partition is not None:
@@ -148,6 +150,7 @@ class Followers:
                     yield self._fail(source, copy, partition, error)
                     continue
                 source.session.want(key, position_of(partition))
+            yield _PAUSE
 
     def _request(self, source: Source) -> Struct:
         for key in source.session.positions:

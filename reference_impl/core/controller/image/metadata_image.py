@@ -148,18 +148,18 @@ class MetadataImage:
     def _partition_change(self, record: Struct) -> None:
         partitions = self.topics_by_id[record.topic_id].partitions
         old = partitions[record.partition_id]
-        new = replace(old, partition_epoch=old.partition_epoch + 1)
         given: dict[str, Any] = {
             name: tuple(value)
             for name, of_record in _CHANGED.items()
             if (value := getattr(record, of_record)) is not None
         }
-        new = replace(new, **given)
         if record.leader_recovery_state != NO_RECOVERY_CHANGE:
-            new = replace(new, is_recovering=record.leader_recovery_state == RECOVERING)
+            given["is_recovering"] = record.leader_recovery_state == RECOVERING
         if record.leader != NO_LEADER_CHANGE:
             # Also when the leader stays the same node: each leadership has an epoch of its own.
-            new = replace(new, leader=record.leader, leader_epoch=old.leader_epoch + 1)
+            given |= {"leader": record.leader, "leader_epoch": old.leader_epoch + 1}
+        # One copy with all changes: the death of a broker changes thousands of partitions.
+        new = replace(old, partition_epoch=old.partition_epoch + 1, **given)
         partitions[record.partition_id] = new
 
     def _clear_elr(self, record: Struct) -> None:

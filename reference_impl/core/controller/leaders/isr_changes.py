@@ -6,7 +6,7 @@ KIP-841, KIP-903.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from uuid import UUID
 
@@ -21,12 +21,40 @@ from reference_impl.core.refused import Refused
 from reference_impl.wire import ErrorCode, Struct
 
 
-def alter_partition(
-    controller: Controller, broker_id: int, topic_id: UUID, wanted: Struct
-) -> PartitionImage:
-    """Give a partition the ISR that its leader asks for, and return its state, or raise Refused. If
-    the change completes a reassignment, another broker may lead afterwards; then the old leader
+def alter_partitions(
+    controller: Controller, broker_id: int, topic_id: UUID, rows: Sequence[Struct]
+) -> list[PartitionImage | Refused]:
+    """Give partitions of a topic the ISRs that their leader asks for, and return the state of each,
+    or the reason why it has not changed. All changes are one batch, since each batch of the
+    metadata log is synced: a broker that returns joins thousands of ISRs.
+
+    If a change completes a reassignment, another broker may lead afterwards; then the old leader
     gets NEW_LEADER_ELECTED."""
+    records: dict[int, list[Struct]] = {}
+    found: list[PartitionImage | Refused | None] = []
+    for wanted in rows:
+        index = wanted.partition_index
+        try:
+            if records.get(index):  # named again: the first change ends the epoch it rests on
+                raise Refused(ErrorCode.INVALID_UPDATE_VERSION)
+            records[index] = _changes(controller, broker_id, topic_id, wanted)
+            found.append(None)
+        except Refused as refused:
+            found.append(refused)
+    if written := [record for each in records.values() for record in each]:
+        controller.write(written)
+    return [
+        _told(controller.image.topics_by_id[topic_id], wanted.partition_index, broker_id)
+        if outcome is None
+        else outcome
+        for wanted, outcome in zip(rows, found, strict=True)
+    ]
+
+
+def _changes(
+    controller: Controller, broker_id: int, topic_id: UUID, wanted: Struct
+) -> list[Struct]:
+    """Return the records that give a partition the ISR that its leader asks for. Raise Refused."""
     topic = controller.image.topics_by_id.get(topic_id)
     if topic is None:
         raise Refused(ErrorCode.UNKNOWN_TOPIC_ID)
@@ -39,10 +67,7 @@ def alter_partition(
     is_recovering = wanted.leader_recovery_state == RECOVERING
     target = replace(old, isr=tuple(epochs), is_recovering=is_recovering)
     circumstances = circumstances_of(controller, topic)
-    records = list(changed(controller, topic_id, index, old, target, circumstances))
-    if records:
-        controller.write(records)
-    return _told(topic, index, broker_id)
+    return list(changed(controller, topic_id, index, old, target, circumstances))
 
 
 def epochs_of(wanted: Struct) -> dict[int, int]:
@@ -52,11 +77,9 @@ def epochs_of(wanted: Struct) -> dict[int, int]:
     return dict.fromkeys(wanted.new_isr, -1)
 
 
-def _told(topic: TopicImage, index: int, broker_id: int) -> PartitionImage:
+def _told(topic: TopicImage, index: int, broker_id: int) -> PartitionImage | Refused:
     new = topic.partitions[index]
-    if new.leader != broker_id:
-        raise Refused(ErrorCode.NEW_LEADER_ELECTED)
-    return new
+    return new if new.leader == broker_id else Refused(ErrorCode.NEW_LEADER_ELECTED)
 
 
 def _check(

@@ -12,9 +12,10 @@ from reference_impl.core.controller.leaders.broker_changes import (
     hear_heartbeat,
     register_broker,
 )
-from reference_impl.core.controller.leaders.isr_changes import alter_partition
+from reference_impl.core.controller.leaders.isr_changes import alter_partitions
 from reference_impl.core.controller.records import new_partition, new_topic
 from reference_impl.core.events import TimerFired
+from reference_impl.core.refused import Refused
 from reference_impl.core.rules import Rules
 from reference_impl.core.tests.world import World
 from reference_impl.wire import Struct, definition
@@ -117,4 +118,7 @@ class Scene:
             new_isr_with_epochs=rows,
             leader_recovery_state=int(recovering),
         )
-        return alter_partition(self.controller, broker, TOPIC, wanted)
+        (found,) = alter_partitions(self.controller, broker, TOPIC, [wanted])
+        if isinstance(found, Refused):
+            raise found
+        return found
