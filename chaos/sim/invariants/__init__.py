@@ -24,7 +24,11 @@ from chaos.sim.invariants.leaders import (
     leaders_have_what_is_committed,
     votes_are_kept,
 )
-from chaos.sim.invariants.offsets import offsets_are_in_order, offsets_never_go_back
+from chaos.sim.invariants.offsets import (
+    batches_take_offsets,
+    offsets_are_in_order,
+    offsets_never_go_back,
+)
 from chaos.sim.invariants.producers import (
     producer_state_is_that_of_the_log,
     sequences_continue,
@@ -41,6 +45,7 @@ the step and the log after it."""
 INVARIANTS: Mapping[str, Invariant] = {
     "offsets-in-order": offsets_are_in_order,
     "offsets-never-go-back": offsets_never_go_back,
+    "batches-take-offsets": batches_take_offsets,
     "written-batches-stay": written_batches_stay,
     "sequences-continue": sequences_continue,
     "producer-state": producer_state_is_that_of_the_log,

@@ -26,3 +26,17 @@ def offsets_never_go_back(known: KnownLog, log: PartitionLog) -> Iterator[str]:
     for name, before, now in zip(Offsets._fields, known.offsets, Offsets.of(log), strict=True):
         if now < before:
             yield f"{name} goes back from {before} to {now}"
+
+
+def batches_take_offsets(known: KnownLog, _: PartitionLog) -> Iterator[str]:
+    """Yield a sentence for each added batch that takes no offset of its own, such as one without
+    records, or that begins below the end of the batch before it (KIP-98)."""
+    end = 0
+    for one in known.added:
+        header = one.header
+        if not end <= header.base_offset <= header.last_offset:
+            yield (
+                f"a batch of {header.records_count} records takes the offsets {header.base_offset}"
+                f" to {header.last_offset}, after a batch that ends before {end}"
+            )
+        end = header.last_offset + 1

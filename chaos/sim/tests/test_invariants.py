@@ -69,6 +69,17 @@ def test_the_offsets_of_a_follower_may_go_back() -> None:
     assert broken("offsets-never-go-back", known, HELD._replace(log_end=1))
 
 
+@pytest.mark.parametrize("rows", [[(5, 4)], [(5, 6), (6, 6)]], ids=["no records", "one twice"])
+def test_a_batch_without_an_offset_of_its_own_is_seen(rows: list[tuple[int, int]]) -> None:
+    def adding(rows: list[tuple[int, int]]) -> KnownLog:
+        headers = [SimpleNamespace(base_offset=a, last_offset=b, records_count=1) for a, b in rows]
+        added: list[Any] = [SimpleNamespace(header=header) for header in headers]
+        return KnownLog(added=added)
+
+    assert len(broken("batches-take-offsets", adding(rows), HELD)) == 1
+    assert not broken("batches-take-offsets", adding([(5, 5), (6, 9), (12, 12)]), HELD)
+
+
 def test_a_last_stable_offset_beside_an_undecided_transaction_is_seen() -> None:
     known = KnownLog(HELD, open_since={7: 5})
     assert not broken("last-stable-offset", known, HELD)

@@ -71,8 +71,11 @@ class Controller:
         return self._moment.random_uuid()
 
     def write(self, records: Sequence[Struct]) -> int:
-        """Append these records to the metadata log, all or none. Return the offset that a broker
-        has reached when it has applied them. Raise StorageError, and change nothing."""
+        """Append these records to the metadata log, all or none; if there are none, change nothing,
+        since no log of Kafka's has a batch without records. Return the offset that a broker has
+        reached when it has applied them. Raise StorageError, and change nothing."""
+        if not records:
+            return self.image.end_offset
         end_offset = self.metadata.append(records, self.now_ms)
         self._apply(records, end_offset)
         self.metadata.commit()

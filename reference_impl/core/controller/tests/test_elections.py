@@ -243,6 +243,15 @@ def test_a_broker_stops_once_others_lead_and_know_it() -> None:
     assert scene.controller.image.brokers[1].fenced
 
 
+def test_a_fenced_broker_stops_without_a_batch_of_no_records() -> None:
+    scene = scene_of(1, 2, 3)
+    scene.fence(3)
+    log = scene.controller.metadata.log.log
+    before = len(list(log.batches(0)))
+    assert scene.beat(3, want_shut_down=True).state is State.SHUTDOWN_NOW
+    assert len(list(log.batches(0))) == before
+
+
 def test_a_broker_that_leads_nothing_may_stop_at_once() -> None:
     scene = scene_of(1, 2, 3)
     assert scene.beat(3, want_shut_down=True).state is State.SHUTDOWN_NOW
