@@ -147,4 +147,5 @@ def exit_status(results: dict[str, Any]) -> int:
     incomplete."""
     if results["failed"]:
         return 1
-    return 0 if results["passed"] and results["ended"] is None else 3
+    is_complete = results["ended"] is None and not results["not_run"]
+    return 0 if results["passed"] and is_complete else 3

@@ -344,16 +344,24 @@ def pytest_report_teststatus(report: Any, config: pytest.Config) -> tuple[str, s
     return (category, letter, word) if config.option.verbose > SILENT else (category, "", "")
 
 
-def pytest_sessionfinish(session: pytest.Session, exitstatus: int) -> None:
-    """Save the results, whatever ended the session."""
+@pytest.hookimpl(wrapper=True, trylast=True)
+def pytest_sessionfinish(session: pytest.Session, exitstatus: int) -> Iterator[None]:
+    """Save the results, whatever ended the session. After an interruption, pytest ends the fixtures
+    of the interrupted case here, and one that fails must not take the results along."""
     results = session.config.stash.get(RESULTS, None)
     if results is None:
-        return
+        return (yield)
+    try:
+        yield
+    except Exception as error:
+        print(f"conformance: a fixture could not end: {type(error).__name__}: {error}")
     ending = session.config.stash[ENDING]
     if exitstatus == pytest.ExitCode.INTERRUPTED:
         ending.end_now("interrupted")
     elif exitstatus == pytest.ExitCode.INTERNAL_ERROR:
         ending.end("the examination itself failed; see the lines above")
+    elif results.not_run:
+        ending.end("something else ended it before its last case; see the lines above")
     ending.stop()
     results.ended = ending.reason
     for sentence in results.save():

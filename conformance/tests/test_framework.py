@@ -248,13 +248,26 @@ def test_a_case_with_settings_is_unsupported_where_the_target_takes_none(suite: 
     assert len(suite.target.configs) == 1
 
 
-@pytest.mark.parametrize("place", ["between cases", "in a case", "while the cases are collected"])
+PLACES = [
+    "between cases",
+    "in a case",
+    "before a fixture that fails",
+    "while the cases are collected",
+]
+
+
+@pytest.mark.parametrize("place", PLACES)
 def test_an_interruption_is_told_in_a_word_wherever_it_comes(
     suite: Suite, tmp_path: Path, place: str
 ) -> None:
     strike = "__import__('os').kill(__import__('os').getpid(), 15)"
     cases = PASSES
     if place == "in a case":
+        cases = PASSES.replace("    expect(", f"    {strike}\n    expect(")
+    elif place == "before a fixture that fails":
+        suite.pytester.makeconftest(
+            "import pytest\n\n@pytest.fixture(autouse=True)\ndef fails():\n    yield\n    1 / 0\n"
+        )
         cases = PASSES.replace("    expect(", f"    {strike}\n    expect(")
     elif place == "between cases":
         suite.pytester.makeconftest(f"def pytest_runtest_logstart():\n    {strike}\n")
