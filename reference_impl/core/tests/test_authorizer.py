@@ -213,3 +213,36 @@ def test_names_of_32_kb_cost_little_however_many_there_are() -> None:
     started_s = time.process_time()
     assert not any(allows(of, operation, name) for name in names for operation in (READ, WRITE))
     assert time.process_time() - started_s < 1
+
+
+def test_whether_any_topic_may_be_written_is_found_as_by_comparing_every_pair() -> None:
+    rng = Random("somewhere")
+    seen = set()
+    for _ in range(1_000):
+        names = ["".join(rng.choices("ab", k=rng.randrange(1, 4))) for _ in range(7)]
+        denied = [acl(DENY, WRITE, name, rng.choice((LITERAL, PREFIXED))) for name in names[2:]]
+        allowed = [acl(ALLOW, WRITE, name, rng.choice((LITERAL, PREFIXED))) for name in names[:2]]
+        expected = any(
+            not any(
+                each.resource_name.startswith(no.resource_name)
+                if no.pattern_type is PREFIXED
+                else (LITERAL, each.resource_name) == (each.pattern_type, no.resource_name)
+                for no in denied
+            )
+            for each in allowed
+        )
+        of = authorizer(*allowed, *denied)
+        assert of.allows_somewhere(ALICE, HOST, WRITE, ResourceType.TOPIC) is expected, names
+        seen.add(expected)
+    assert seen == {True, False}
+
+
+def test_whether_any_topic_may_be_written_costs_little_where_names_are_long() -> None:
+    """Every prefix of each allowed name was looked up among the denied ones."""
+    names = [f"{n:02}{'o' * 32_000}" for n in range(20)]
+    allowed = [acl(ALLOW, WRITE, name) for name in names]
+    denied = [acl(DENY, WRITE, name, PREFIXED) for name in names]
+    of = authorizer(*allowed, *denied)
+    started_s = time.process_time()
+    assert not of.allows_somewhere(ALICE, HOST, WRITE, ResourceType.TOPIC)
+    assert time.process_time() - started_s < 0.5

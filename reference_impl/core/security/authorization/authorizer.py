@@ -11,6 +11,8 @@ Source: StandardAuthorizerData.java (authorize, findResult); KIP-11, KIP-801.
 
 from __future__ import annotations
 
+from bisect import bisect_right
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 from reference_impl.core.security.authorization.acls import Acl, Acls
@@ -76,11 +78,11 @@ class Authorizer:
             for acl in self.acls.of_type(resource_type)
             if acl.is_about(principal, host) and acl.operation in (operation, AclOperation.ALL)
         ]
-        denied = {_pattern(acl) for acl in concerned if acl.permission is AclPermissionType.DENY}
-        if (PatternType.LITERAL, WILDCARD) in denied:
+        denied = _Denied(acl for acl in concerned if acl.permission is AclPermissionType.DENY)
+        if WILDCARD in denied.names:
             return False
         return any(
-            acl.permission is AclPermissionType.ALLOW and not _is_dominated(acl, denied)
+            acl.permission is AclPermissionType.ALLOW and not denied.dominates(acl)
             for acl in concerned
         )
 
@@ -92,15 +94,31 @@ def permits(acl: Acl, operation: AclOperation) -> bool:
     )
 
 
-def _pattern(acl: Acl) -> tuple[PatternType, str]:
-    return acl.pattern_type, acl.resource_name
+class _Denied:
+    """The names and prefixes that entries deny."""
 
+    def __init__(self, acls: Iterable[Acl]) -> None:
+        prefixes: list[str] = []
+        self.names: set[str] = set()
+        for acl in acls:
+            if acl.pattern_type is PatternType.PREFIXED:
+                prefixes.append(acl.resource_name)
+            else:
+                self.names.add(acl.resource_name)
+        self._prefixes: list[str] = []
+        """In order. None begins with another, so that only the last one that is not greater than a
+        name can be its prefix."""
+        for prefix in sorted(prefixes):
+            if not self._prefixes or not prefix.startswith(self._prefixes[-1]):
+                self._prefixes.append(prefix)
 
-def _is_dominated(acl: Acl, denied: set[tuple[PatternType, str]]) -> bool:
-    """Return whether every name that an allowing entry matches is denied by other entries."""
-    name = acl.resource_name
-    if acl.pattern_type is PatternType.LITERAL and name == WILDCARD:
-        return False
-    if acl.pattern_type is PatternType.LITERAL and _pattern(acl) in denied:
-        return True
-    return any((PatternType.PREFIXED, name[:n]) in denied for n in range(1, len(name) + 1))
+    def dominates(self, allowed: Acl) -> bool:
+        """Return whether every name that an allowing entry matches is denied."""
+        name = allowed.resource_name
+        if allowed.pattern_type is PatternType.LITERAL:
+            if name == WILDCARD:
+                return False
+            if name in self.names:
+                return True
+        place = bisect_right(self._prefixes, name)
+        return place > 0 and name.startswith(self._prefixes[place - 1])
