@@ -316,3 +316,18 @@ def test_offsets_of_a_decided_transaction_get_their_marker_once_their_groups_are
     assert not [line for line in producer.world.reports if "needs no marker" in line]
     producer.world.wait(2000)
     assert committed(producer.world) == 3
+
+
+def test_an_end_that_is_replicated_late_takes_no_marker_from_the_next_transaction() -> None:
+    """The next transaction of the producer counted as marked already: its record was acknowledged
+    as committed, and no marker followed."""
+    producer, log = opened()
+    send_end(producer)
+    log.catch_up()
+    producer.world.wait(60_100)  # the broker gives up waiting for the state that it is complete
+    assert [each for each in producer.world.reports if "is not complete yet" in each]
+    log.catch_up()
+    log.change(isr=[OWN])
+    open_transaction(producer, "b")
+    send_end(producer)
+    assert read_committed(producer.world) == ["a", "b"]

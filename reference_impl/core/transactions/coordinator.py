@@ -86,7 +86,7 @@ class TransactionCoordinator(Shard):
         self.log, self._outbox = TransactionLog(topic, self.partition), shared.outbox
         self._markers, self._moment, self._rules = shared.markers, shared.moment, shared.rules
         self._config, self._producer_ids = shared.config, shared.producer_ids
-        self._marked: dict[str, set[PartitionKey]] = {}
+        self._marked: dict[str, tuple[Transaction, set[PartitionKey]]] = {}
         """For decided transactions that are not completed yet: the partitions that already have the
         marker."""
         self._marker_retry_ms = MARKER_RETRY_MS
@@ -282,7 +282,7 @@ class TransactionCoordinator(Shard):
         """Write the markers of a decided transaction and, once they are replicated, the state that
         it is complete."""
         transactional_id = transaction.transactional_id
-        marked = self._marked.setdefault(transactional_id, set())
+        marked = self._marked_of(transaction)
         failure: Refused | StorageError | None = None
         written: dict[PartitionKey, int] = {}
         elsewhere: dict[int, list[PartitionKey]] = {}
@@ -311,7 +311,7 @@ class TransactionCoordinator(Shard):
         try:
             if failure is None:
                 yield from self._save(transactional_id, transaction.completed(self._moment.now_ms))
-                del self._marked[transactional_id]
+                self._marked.pop(transactional_id, None)
                 self._marker_retry_ms = MARKER_RETRY_MS
                 return
         except Refused as refused:
@@ -322,6 +322,16 @@ class TransactionCoordinator(Shard):
         timer = SetTimer((TIMER, MARKERS), self._marker_retry_ms)
         self.own(timer)
         yield timer
+
+    def _marked_of(self, transaction: Transaction) -> set[PartitionKey]:
+        """Return the set of partitions that have the marker of this decision already. It begins
+        empty for each decision: the end of the transaction before may have been replicated only
+        after this broker had given up waiting for it, so that its set was left behind."""
+        decision, marked = self._marked.get(transaction.transactional_id, (None, set()))
+        if decision is not transaction:
+            marked = set()
+            self._marked[transaction.transactional_id] = transaction, marked
+        return marked
 
     def _mark(self, topic: str, index: int, marker: Marker) -> Generator[Effect, None, int]:
         """Write one marker, and return the offset that its replicas must reach: 0 if there is
