@@ -62,10 +62,10 @@ def _expire(coordinator: GroupCoordinator, group: ClassicGroup | ConsumerGroup) 
     expired: list[TopicPartition] = [
         key
         for key, committed in offsets.items()
-        if coordinator.now_ms >= ends_ms(committed)
-        and key not in pending
-        and not group.is_subscribed_to(key[0])
+        if coordinator.now_ms >= ends_ms(committed) and key not in pending
     ]
+    read = group.topics_read({topic for topic, _ in expired})
+    expired = [key for key in expired if key[0] not in read]
     is_awaited = isinstance(group, ClassicGroup) and group.pending_members
     is_over = len(expired) == len(offsets) and not pending and not group.members
     if is_over and not is_awaited:
@@ -77,7 +77,7 @@ def _expire(coordinator: GroupCoordinator, group: ClassicGroup | ConsumerGroup) 
 def retention_begins(group: ClassicGroup | ConsumerGroup) -> UnusedSince | None:
     """Return a function from a commit to the time since which it is unused. Return None while no
     offset of the group may expire. While the group has members, only offsets of topics that no
-    member reads expire (`is_subscribed_to`), counted from their last commit. When the last member
+    member reads expire (`topics_read`), counted from their last commit. When the last member
     of a classic group leaves, the time starts again for all its offsets."""
     if isinstance(group, ConsumerGroup) or group.protocol_type is None:
         return lambda committed: committed.commit_timestamp_ms

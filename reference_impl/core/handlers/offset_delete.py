@@ -64,11 +64,11 @@ def delete(broker: Broker, group_id: str, rows: list[tuple[TopicPartition, Struc
     of those that it does. Raise Refused if the group has changed so that its offsets may not be
     deleted any more."""
     group = checked_group(broker, group_id)
-    reads = {topic: group.is_subscribed_to(topic) for topic in {topic for (topic, _), _ in rows}}
+    read = group.topics_read({topic for (topic, _), _ in rows})
     for (topic, _), row in rows:
-        if reads[topic]:
+        if topic in read:
             row.error_code = ErrorCode.GROUP_SUBSCRIBED_TO_TOPIC
-    unread = [key for key, _ in rows if not reads[key[0]]]
+    unread = [key for key, _ in rows if key[0] not in read]
     broker.groups.of(group_id).delete_offsets(group_id, unread)
 
 

@@ -7,6 +7,7 @@ outlives the member id). This file holds data and pure decisions; `rebalance.py`
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Set
 from dataclasses import dataclass, field
 from typing import ClassVar
 
@@ -190,9 +191,9 @@ class ClassicGroup:
             topics.update(subscription.topics)
         return topics
 
-    def is_subscribed_to(self, topic: str) -> bool:
-        """Return whether a member may be reading the topic."""
+    def topics_read(self, among: Set[str]) -> Set[str]:
+        """Return those of these topics that a member may be reading."""
         topics = self.subscribed_topics()
-        if topics is None:
-            return bool(self.members) and self.protocol_type == CONSUMER_PROTOCOL
-        return topic in topics
+        if topics is not None:
+            return among & topics
+        return among if self.members and self.protocol_type == CONSUMER_PROTOCOL else frozenset()

@@ -10,7 +10,7 @@ from __future__ import annotations
 import copy
 import hashlib
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass
 from typing import ClassVar
 from uuid import UUID
@@ -35,6 +35,13 @@ class ResolvedRegex:
     version: int
     """The end offset of the metadata log at that moment."""
     timestamp_ms: int
+
+
+def common(names: frozenset[str], among: Set[str]) -> Set[str]:
+    """Return what two sets of names have in common. Go through the smaller one, since a member may
+    subscribe to a hundred thousand topics that do not exist."""
+    fewer, more = (names, among) if len(names) < len(among) else (among, names)
+    return {name for name in fewer if name in more}
 
 
 class ConsumerGroup:
@@ -156,24 +163,21 @@ class ConsumerGroup:
         """Return the partitions of one member in the target assignment."""
         return self.target.get(member_id, frozenset())
 
-    def topics_of(self, member: ConsumerMember) -> frozenset[str]:
-        """Return a member's topics, by name and by pattern; a pattern that is not resolved yet
-        matches none."""
+    def topics_of(self, member: ConsumerMember, among: Set[str]) -> Set[str]:
+        """Return those of these topics that a member subscribes to, by name or by pattern; a
+        pattern that is not resolved yet matches none."""
         resolved = self.regexes.get(member.topic_regex)
-        return member.topic_names | (resolved.topics if resolved is not None else frozenset())
+        named = common(member.topic_names, among)
+        return named if resolved is None else named | common(resolved.topics, among)
 
     def topic_ids_of(self, member: ConsumerMember, image: MetadataImage) -> frozenset[UUID]:
         """Return the ids of the subscribed topics that exist."""
-        names = self.topics_of(member)
-        return frozenset(image.topics[name].topic_id for name in names if name in image.topics)
+        names = self.topics_of(member, image.topics.keys())
+        return frozenset(image.topics[name].topic_id for name in names)
 
-    def subscribed_topics(self) -> set[str]:
-        """Return the topics that any member subscribes to."""
-        return set[str]().union(*(self.topics_of(member) for member in self.members.values()))
-
-    def is_subscribed_to(self, topic: str) -> bool:
-        """Return whether a member may be reading the topic."""
-        return topic in self.subscribed_topics()
+    def topics_read(self, among: Set[str]) -> Set[str]:
+        """Return those of these topics that a member may be reading."""
+        return set[str]().union(*(self.topics_of(each, among) for each in self.members.values()))
 
     def subscribers_of_regex(self, regex: str) -> int:
         """Return the number of members that use a pattern."""
@@ -217,8 +221,7 @@ class ConsumerGroup:
         rebalance."""
         facts = [
             (name, image.topics[name].topic_id.hex, len(image.topics[name].partitions))
-            for name in sorted(self.subscribed_topics())
-            if name in image.topics
+            for name in sorted(self.topics_read(image.topics.keys()))
         ]
         if not facts:
             return 0

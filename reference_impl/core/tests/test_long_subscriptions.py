@@ -1,0 +1,72 @@
+"""Members may subscribe to a hundred thousand topics that do not exist, or more: what the
+coordinator decides later costs no more for that.
+
+Work is measured as processor time, with bounds far above what is needed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from time import process_time
+
+from reference_impl.core.groups.consumer.migration.conversion import SUBSCRIPTION
+from reference_impl.core.tests import consumer_client, group_client
+from reference_impl.core.tests.consumer_client import Consumer
+from reference_impl.core.tests.group_client import Client
+from reference_impl.core.tests.world import World
+from reference_impl.wire import ApiKey, ErrorCode, encode_versioned, request_definition
+
+NAMES = [f"n{number}" for number in range(20_000)]
+TOPICS = 60
+DELETE = request_definition(ApiKey.OFFSET_DELETE)
+
+
+@contextmanager
+def within(limit_s: float) -> Iterator[None]:
+    """Check that the code in the block takes no more processor time than this."""
+    begun = process_time()
+    yield
+    assert process_time() - begun < limit_s
+
+
+def delete_offsets(world: World) -> set[int]:
+    """Delete the offsets of all topics, and return the error codes."""
+    rows = [
+        DELETE.struct(
+            "OffsetDeleteRequestTopic",
+            name=f"t-{number}",
+            partitions=[DELETE.struct("OffsetDeleteRequestPartition", partition_index=0)],
+        )
+        for number in range(TOPICS)
+    ]
+    answer = world.call(ApiKey.OFFSET_DELETE, 0, group_id="g", topics=rows)
+    assert answer.error_code == ErrorCode.NONE
+    return {row.error_code for topic in answer.topics for row in topic.partitions}
+
+
+def with_topics(world: World) -> World:
+    for number in range(TOPICS):
+        world.create_topic(f"t-{number}")
+    return world
+
+
+def test_offsets_are_deleted_at_the_cost_of_one_look_at_the_subscriptions() -> None:
+    world = with_topics(consumer_client.new_world())
+    for number in range(8):
+        Consumer(world, number, *NAMES).join()
+    with within(0.2):
+        assert delete_offsets(world) == {ErrorCode.NONE}
+
+
+def test_offsets_are_deleted_at_the_cost_of_reading_a_classic_subscription_once() -> None:
+    world = with_topics(group_client.new_world())
+    one = Client(world, 1)
+    wants = SUBSCRIPTION.new(topics=["t-0", *NAMES], owned_partitions=[], generation_id=-1)
+    one.protocols = {"range": encode_versioned(SUBSCRIPTION, wants, 3)}
+    one.join()
+    world.wait(0)
+    one.take()
+    one.send_sync({one.member_id: b""})
+    with within(0.3):
+        assert delete_offsets(world) == {ErrorCode.NONE, ErrorCode.GROUP_SUBSCRIBED_TO_TOPIC}
