@@ -38,11 +38,9 @@ CLIENT_METRICS_CONFIGS = table(
 )
 
 
-def check_client_metrics(
-    subscription: str, overrides: Mapping[str, str], every: Mapping[str, Mapping[str, str]]
-) -> None:
-    """Raise BadConfig or Refused unless the subscription of this name may have these settings.
-    `every` maps the name of each subscription to its present settings."""
+def check_client_metrics(overrides: Mapping[str, str], other_characters: int) -> None:
+    """Raise BadConfig or Refused unless a subscription may have these settings, beside other
+    subscriptions whose patterns have so many characters."""
     for name, text in overrides.items():
         key = CLIENT_METRICS_CONFIGS.get(name)
         if key is None:
@@ -61,8 +59,7 @@ def check_client_metrics(
         _parsed(pattern)
     if not overrides.get(MATCH):
         return
-    after = {**every, subscription: overrides}
-    characters = sum(len(given.get(MATCH, "")) for given in after.values())
+    characters = other_characters + len(overrides[MATCH])
     if characters > PATTERN_CHARACTERS_MAX:
         raise BadConfig(
             f"the patterns of all subscriptions would have {characters} characters, but at most"

@@ -3,10 +3,10 @@ KIP-226 (sources, synonyms)."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from enum import IntEnum
-from itertools import dropwhile
+from itertools import chain, dropwhile
 
 from reference_impl.core.configs.broker import KNOWN_CONFIGS
 from reference_impl.core.configs.client_metrics import CLIENT_METRICS_CONFIGS
@@ -66,10 +66,25 @@ class ConfigEntry:
         return NOTE if self.key.name in WITHOUT_EFFECT else DOCUMENTATION.get(self.key.name)
 
 
-def topic_entries(role: Role, overrides: Mapping[str, str]) -> Iterator[ConfigEntry]:
-    """Yield every key of a topic with these overrides, by name."""
+Names = frozenset[str]
+ALL: Names = frozenset()
+"""In place of the names of keys: every key of the resource."""
+
+
+def chosen(names: Names, *tables: Iterable[str]) -> list[str]:
+    """Return the keys of these tables that have one of the names, in order. A client may name one
+    key of each of many thousand resources, so look at no others."""
+    if not names:
+        return sorted({*chain(*tables)})
+    return sorted(name for name in names if any(name in table for table in tables))
+
+
+def topic_entries(
+    role: Role, overrides: Mapping[str, str], names: Names = ALL
+) -> Iterator[ConfigEntry]:
+    """Yield the keys of a topic with these overrides, by name."""
     in_force = {**role.config.topic_defaults, **overrides}
-    for key in TOPIC_CONFIGS.values():
+    for key in map(TOPIC_CONFIGS.__getitem__, chosen(names, TOPIC_CONFIGS)):
         synonyms = []
         if key.name in overrides:
             synonyms.append(Synonym(key.name, overrides[key.name], ConfigSource.TOPIC))
@@ -78,9 +93,9 @@ def topic_entries(role: Role, overrides: Mapping[str, str]) -> Iterator[ConfigEn
         yield ConfigEntry(key, in_force.get(key.name), tuple(synonyms))
 
 
-def group_entries(role: Role, overrides: Mapping[str, str]) -> Iterator[ConfigEntry]:
-    """Yield every key of a group with these overrides, by name."""
-    for key in GROUP_CONFIGS.values():
+def group_entries(role: Role, overrides: Mapping[str, str], names: Names) -> Iterator[ConfigEntry]:
+    """Yield the keys of a group with these overrides, by name."""
+    for key in map(GROUP_CONFIGS.__getitem__, chosen(names, GROUP_CONFIGS)):
         synonyms = []
         if key.name in overrides:
             synonyms.append(Synonym(key.name, overrides[key.name], ConfigSource.GROUP))
@@ -88,9 +103,9 @@ def group_entries(role: Role, overrides: Mapping[str, str]) -> Iterator[ConfigEn
         yield ConfigEntry(key, synonyms[0].value, tuple(synonyms))
 
 
-def client_metrics_entries(overrides: Mapping[str, str]) -> Iterator[ConfigEntry]:
-    """Yield every key of a subscription to clients' metrics, by name (KIP-714)."""
-    for key in CLIENT_METRICS_CONFIGS.values():
+def client_metrics_entries(overrides: Mapping[str, str], names: Names) -> Iterator[ConfigEntry]:
+    """Yield the keys of a subscription to clients' metrics, by name (KIP-714)."""
+    for key in map(CLIENT_METRICS_CONFIGS.__getitem__, chosen(names, CLIENT_METRICS_CONFIGS)):
         own = overrides.get(key.name)
         found = Synonym(key.name, own, ConfigSource.CLIENT_METRICS)
         yield ConfigEntry(key, key.default if own is None else own, (found,) if own else ())
@@ -110,10 +125,10 @@ INTERNAL = frozenset(
 """Keys that Kafka describes only where they are set: for its tests, or the authorizer's."""
 
 
-def broker_entries(role: Role) -> Iterator[ConfigEntry]:
-    """Yield every key of the broker, by name; Kafka's internal keys only if they are set."""
+def broker_entries(role: Role, names: Names) -> Iterator[ConfigEntry]:
+    """Yield the keys of the broker, by name; Kafka's internal keys only if they are set."""
     given = role.config.given
-    for name in sorted({*KNOWN_CONFIGS, *given}):
+    for name in chosen(names, KNOWN_CONFIGS, given):
         if name in INTERNAL and name not in given:
             continue
         key = key_of_broker(name)
@@ -122,9 +137,11 @@ def broker_entries(role: Role) -> Iterator[ConfigEntry]:
         yield ConfigEntry(key, value, synonyms, key.name not in DYNAMIC)
 
 
-def entries_for_all_brokers(role: Role) -> Iterator[ConfigEntry]:
+def entries_for_all_brokers(role: Role, names: Names) -> Iterator[ConfigEntry]:
     """Yield the keys that were set for all brokers while they ran, and no others."""
-    for name, value in sorted(role.image.configs_of_broker(ALL_BROKERS).items()):
+    overrides = role.image.configs_of_broker(ALL_BROKERS)
+    for name in chosen(names, overrides):
+        value = overrides[name]
         synonym = Synonym(name, value, ConfigSource.ALL_BROKERS)
         yield ConfigEntry(key_of_broker(name), value, (synonym,), name not in DYNAMIC)
 

@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 from reference_impl.core.configs.broker import KNOWN_CONFIGS
-from reference_impl.core.configs.client_metrics import check_client_metrics
+from reference_impl.core.configs.client_metrics import MATCH, check_client_metrics
 from reference_impl.core.configs.dynamic import ALL_BROKERS, MIN_INSYNC_REPLICAS, check_dynamic
 from reference_impl.core.configs.group import check_group_configs
 from reference_impl.core.configs.keys import BadConfig, ConfigKey
@@ -172,13 +172,14 @@ def _group(role: Role, name: str) -> Configured:
 def _client_metrics(role: Role, name: str) -> Configured:
     if not name:
         raise Refused(ErrorCode.INVALID_REQUEST, "Subscription name can't be empty")
-    every = role.image.client_metrics
+    before = role.image.client_metrics.get(name, {})
+    others = role.image.match_characters - len(before.get(MATCH, ""))
     return Configured(
         CLIENT_METRICS_RESOURCE,
         name,
-        every.get(name, {}),
+        before,
         {},
-        lambda overrides: check_client_metrics(name, overrides, every),
+        lambda overrides: check_client_metrics(overrides, others),
         ErrorCode.INVALID_CONFIG,
     )
 

@@ -57,13 +57,11 @@ def handle_describe_configs(broker: Broker, request: Request) -> Iterator[Effect
         try:
             # VALIDATE. DEDUPLICATE, APPLY: reading changes nothing.
             may_describe(broker, request, wanted)
-            entries = list(entries_of(broker, wanted.resource_type, wanted.resource_name))
+            entries = list(entries_of(broker, wanted.resource_type, wanted.resource_name, only))
         except Refused as refused:
             result.error_code, result.error_message = refused.code, refused.message
             continue
-        result.configs = [
-            row(entry, request.body) for entry in entries if not only or entry.key.name in only
-        ]
+        result.configs = [row(entry, request.body) for entry in entries]
     # RESPOND
     yield Respond(request, RESPONSE.new(results=results))
 
@@ -79,18 +77,21 @@ def may_describe(broker: Broker, request: Request, wanted: Struct) -> None:
         broker.access.require(request, DESCRIBE_CONFIGS_OF_CLUSTER)
 
 
-def entries_of(broker: Broker, resource_type: int, name: str) -> Iterator[ConfigEntry]:
-    """Yield every key of a resource, or raise Refused."""
+def entries_of(
+    broker: Broker, resource_type: int, name: str, only: frozenset[str]
+) -> Iterator[ConfigEntry]:
+    """Yield the keys of a resource, all of them or only those with these names, or raise
+    Refused."""
     resource = find_configured(broker, resource_type, name)
     if resource_type == TOPIC_RESOURCE:
-        return topic_entries(broker, resource.overrides)
+        return topic_entries(broker, resource.overrides, only)
     if resource_type == GROUP_RESOURCE:
-        return group_entries(broker, resource.overrides)
+        return group_entries(broker, resource.overrides, only)
     if resource_type == CLIENT_METRICS_RESOURCE:
-        return client_metrics_entries(resource.overrides)
+        return client_metrics_entries(resource.overrides, only)
     if name == ALL_BROKERS:
-        return entries_for_all_brokers(broker)
-    return broker_entries(broker)
+        return entries_for_all_brokers(broker, only)
+    return broker_entries(broker, only)
 
 
 def row(entry: ConfigEntry, asked: Struct) -> Struct:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 import pytest
@@ -15,6 +16,7 @@ from reference_impl.core.configs.idle import WITHOUT_EFFECT
 from reference_impl.core.configs.keys import BadConfig, ConfigType
 from reference_impl.core.configs.topic import TOPIC_CONFIGS
 from reference_impl.core.log.log_config import LogConfig
+from reference_impl.core.tests.counting import counted
 from reference_impl.core.tests.world import World
 from reference_impl.wire import ApiKey, ErrorCode, Struct, request_definition
 
@@ -353,3 +355,15 @@ def test_a_subscription_to_metrics_outlives_a_restart() -> None:
     assert (found.value, found.config_source) == ("500", ConfigSource.CLIENT_METRICS)
     assert alter(world, METRICS, "s", ("match", "client_id=[", SET)) is ErrorCode.INVALID_CONFIG
     assert alter(world, METRICS, "", rows[0]) is ErrorCode.INVALID_REQUEST
+
+
+@pytest.mark.parametrize(("resource_type", "name"), [(BROKER, "1"), (TOPIC, "t")])
+def test_one_key_is_described_without_the_others(resource_type: int, name: str) -> None:
+    """One request may name twenty thousand keys, each on its own."""
+    world = World()
+    world.create_topic("t")
+    costs = [
+        counted(partial(describe, world, resource_type, name, key))[1]
+        for key in ("unknown", "compression.type")
+    ]
+    assert max(costs) < 400

@@ -1,20 +1,19 @@
 """No request takes long at a time, however much it names: each array of each API that is served,
 with something in the elements' own arrays or nothing.
 
-Work is counted in calls of functions, which no load of the machine changes. Where others have their
-turn after each element, the longest step does not grow with the number of elements.
+Where others have their turn after each element, the longest step does not grow with the number of
+elements.
 """
 
 from __future__ import annotations
 
-import gc
-import sys
-from typing import Any
+from functools import partial
 
 import pytest
 
 from reference_impl.core.configs.broker import STANDARD_AUTHORIZER
 from reference_impl.core.events import Event, GoOn, Request, RequestArrived
+from reference_impl.core.tests.counting import counted
 from reference_impl.core.tests.long_requests import Long, long_requests
 from reference_impl.core.tests.world import World
 from reference_impl.wire import ApiKey, Struct, request_definition
@@ -44,22 +43,10 @@ def longest_step(long: Long, count: int, topics: list[str], *, hollow: bool) -> 
     world.node.must_give_way = lambda: True
     body = long.body(count, topics, hollow=hollow)
     request = Request(1, long.api_key, long.version, 1, "x", "/1.2.3.4", body)
-    longest = calls = 0
-
-    def counted(frame: Any, event: str, argument: Any) -> None:
-        nonlocal calls
-        calls += event in ("call", "c_call")
-
+    longest = 0
     event: Event | None = RequestArrived(*world.moment(), request)
     while event is not None:
-        calls = 0
-        gc.disable()  # Hypothesis is called back by each collection, and that would count
-        sys.setprofile(counted)
-        try:
-            effects = world.node.step(event)
-        finally:
-            sys.setprofile(None)
-            gc.enable()
+        effects, calls = counted(partial(world.node.step, event))
         longest = max(longest, calls)
         gave_way = any(type(effect).__name__ == "GiveWay" for effect in effects)
         event = GoOn(*world.moment(), 1) if gave_way else None

@@ -1,18 +1,13 @@
 """No step of a node grows much with its number of partitions: what takes long for each of them,
-such as to open a log, is done in a step of its own.
-
-Work is counted in calls of functions, which no load of the machine changes.
-"""
+such as to open a log, is done in a step of its own."""
 
 from __future__ import annotations
 
-import gc
-import sys
 from collections.abc import Callable
-from typing import Any
 
 from reference_impl.core.effects import Effect, GiveWay
 from reference_impl.core.events import Event, GoOn
+from reference_impl.core.tests.counting import counted
 from reference_impl.core.tests.replicated_cluster import CREATE, TOPIC, ReplicatedCluster
 from reference_impl.wire import ApiKey
 
@@ -39,20 +34,9 @@ class CountedCluster(ReplicatedCluster):
     def _counted(
         self, step: Callable[[Event], tuple[Effect, ...]], event: Event
     ) -> tuple[Effect, ...]:
-        calls = 0
-
-        def note(frame: Any, kind: str, argument: Any) -> None:
-            nonlocal calls
-            calls += kind in ("call", "c_call")
-
-        gc.disable()  # a collection may call what is no part of the step
-        sys.setprofile(note)
-        try:
-            return step(event)
-        finally:
-            sys.setprofile(None)
-            gc.enable()
-            self.longest = max(self.longest, calls)
+        effects, calls = counted(lambda: step(event))
+        self.longest = max(self.longest, calls)
+        return effects
 
     def _perform(self, node: int, effect: Effect) -> None:
         if isinstance(effect, GiveWay):

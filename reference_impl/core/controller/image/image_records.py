@@ -158,6 +158,7 @@ DERIVED = {
     "newest_topic_offset": "each process knows it for itself alone",
     "topics_by_id": "the topics name it",
     "names_by_collision_key": "the topics name it",
+    "match_characters": "the subscriptions to client metrics give it",
 }
 """The parts of an image that no record is about, each with the reason."""
 

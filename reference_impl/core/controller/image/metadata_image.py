@@ -13,6 +13,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 from uuid import UUID
 
+from reference_impl.core.configs.client_metrics import MATCH
 from reference_impl.core.controller.image.client_quotas import ClientQuotas
 from reference_impl.core.controller.image.delegation_tokens import DelegationTokens
 from reference_impl.core.controller.image.registrations import (
@@ -89,6 +90,8 @@ class MetadataImage:
         """The configurations set for single groups, which need not exist."""
         self.client_metrics: dict[str, dict[str, str]] = {}
         """Subscriptions to clients' metrics, by name (KIP-714)."""
+        self.match_characters = 0
+        """The length of the patterns of all these subscriptions together."""
         self.acls = Acls()
         self.scram_users = ScramUsers()
         self.delegation_tokens = DelegationTokens()
@@ -187,6 +190,8 @@ class MetadataImage:
         else:
             return
         configs = by_resource.setdefault(name, {})
+        if record.resource_type == CLIENT_METRICS_RESOURCE and record.name == MATCH:
+            self.match_characters += len(record.value or "") - len(configs.get(MATCH, ""))
         if record.value is not None:
             configs[record.name] = record.value
             return
