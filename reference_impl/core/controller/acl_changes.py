@@ -78,11 +78,10 @@ def create_acls(controller: Controller, acls: Sequence[Acl]) -> None:
         controller.write([acl.to_record(controller.random_uuid()) for acl in new])
 
 
-def found(controller: Controller, wanted: AclFilter) -> dict[UUID, Acl]:
-    """Return the entries that a filter of DeleteAcls matches, or raise Refused."""
+def check_filter(wanted: AclFilter) -> None:
+    """Raise Refused if a filter of DeleteAcls names something unknown."""
     if wanted.is_unknown:
         raise _invalid("The filter asks for a type, an operation or a permission that is unknown.")
-    return {id: acl for id, acl in controller.image.acls.by_id.items() if wanted.matches(acl)}
 
 
 def delete_acls(controller: Controller, ids: Sequence[UUID]) -> None:

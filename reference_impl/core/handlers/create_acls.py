@@ -35,7 +35,7 @@ def handle_create_acls(controller: Controller, request: Request) -> Iterator[Eff
         controller.access.require(request, ALTER_CLUSTER)
         check_enabled(controller)
     except Refused as refused:
-        yield Respond(request, RESPONSE.new(results=[result(refused) for _ in creations]))
+        yield Respond(request, RESPONSE.new(results=[result(refused)] * len(creations)))
         return
     rows: list[Struct] = []
     acls: list[Acl] = []

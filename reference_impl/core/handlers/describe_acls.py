@@ -31,24 +31,27 @@ def handle_describe_acls(broker: Broker, request: Request) -> Iterator[Effect]:
         return
     # DEDUPLICATE, APPLY: reading changes nothing.
     wanted = AclFilter.from_request(request.body)
-    resources: dict[tuple[ResourceType, str, PatternType], list[Struct]] = {}
+    resources: dict[tuple[ResourceType, str, PatternType], Struct] = {}
     for acl in list(broker.image.acls.by_id.values()):
         yield GiveWay(request)
         if wanted.matches(acl):
             key = (acl.resource_type, acl.resource_name, acl.pattern_type)
-            resources.setdefault(key, []).append(described(acl))
+            if key not in resources:
+                resources[key] = resource(acl)
+            resources[key].acls.append(described(acl))
     # RESPOND
-    rows = [
-        RESPONSE.struct(
-            "DescribeAclsResource",
-            resource_type=resource_type,
-            resource_name=name,
-            pattern_type=pattern_type,
-            acls=acls,
-        )
-        for (resource_type, name, pattern_type), acls in resources.items()
-    ]
-    yield Respond(request, RESPONSE.new(resources=rows))
+    yield Respond(request, RESPONSE.new(resources=list(resources.values())))
+
+
+def resource(acl: Acl) -> Struct:
+    """Return the row of an entry's resource, without entries."""
+    return RESPONSE.struct(
+        "DescribeAclsResource",
+        resource_type=acl.resource_type,
+        resource_name=acl.resource_name,
+        pattern_type=acl.pattern_type,
+        acls=[],
+    )
 
 
 def described(acl: Acl) -> Struct:

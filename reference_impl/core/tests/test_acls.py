@@ -9,6 +9,7 @@ import pytest
 
 from reference_impl.core.configs.broker import STANDARD_AUTHORIZER, BrokerConfig
 from reference_impl.core.configs.keys import BadConfig
+from reference_impl.core.handlers import delete_acls
 from reference_impl.core.tests.world import World
 from reference_impl.wire import ApiKey, ErrorCode, Struct, definition, request_definition
 from reference_impl.wire.acls import AclOperation, AclPermissionType, PatternType, ResourceType
@@ -187,6 +188,29 @@ def test_an_entry_that_two_filters_mean_is_named_by_both_and_goes_once() -> None
     world = controlled()
     create(world, entry())
     assert [len(row.matching_acls) for row in delete(world, wanted(), wanted())] == [1, 1]
+    assert names(world) == []
+
+
+def test_equal_filters_share_one_result_and_all_results_the_row_of_an_entry() -> None:
+    """Each filter that matches everything took memory for every entry of the cluster."""
+    world = controlled()
+    create(world, *PATTERNS)
+    results = delete(world, wanted(), wanted(), wanted(resource_type_filter=ResourceType.TOPIC))
+    assert results[0] is results[1]
+    rows = [row for result in results for row in result.matching_acls]
+    assert (len(rows), len({id(row) for row in rows})) == (14, 5)
+
+
+def test_filters_are_refused_after_those_that_fill_the_answer(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(delete_acls, "ANSWER_BYTES_MAX", 250)
+    world = controlled()
+    create(world, *PATTERNS)
+    only = wanted(resource_name_filter="payments")
+    results = delete(world, wanted(host_filter="1.2.3.4"), wanted(), wanted(), only)
+    assert [len(row.matching_acls) for row in results] == [0, 5, 5, 0]
+    assert [row.error_code for row in results] == [0, 0, 0, ErrorCode.INVALID_REQUEST]
     assert names(world) == []
 
 

@@ -31,6 +31,8 @@ STRING_BYTES_MAX = 0x7FFF  # MessageDataGenerator.java: compact strings keep the
 ZERO_UUID = uuid.UUID(int=0)
 NUMBERS_PER_ELEMENT = 64
 """The number of an array's numbers that take as long as one other element."""
+PARTS_MAX = 4096
+"""The number of parts of an array that are joined into one while it is encoded."""
 FORMATS = {
     "int8": "b",
     "int16": "h",
@@ -259,6 +261,15 @@ def checked_count(count: int, nullable: bool, item_size: int, left: int) -> None
         raise Malformed(f"array of {count} elements cannot fit into the remaining {left} bytes")
 
 
+def join_parts(out: list[Any], begin: int) -> None:
+    """Replace the parts from `begin` on with one, unless a sender treats some of them specially:
+    the parts of millions of numbers and short strings take fifty times the memory of their bytes.
+    """
+    parts = out[begin:]
+    if all(type(part) is bytes for part in parts):
+        out[begin:] = [b"".join(parts)]
+
+
 def array(item: Codec, flexible: bool, nullable: bool, budget: Budget | None = None) -> Codec:
     """Return the codec of an array: a count, then that many items."""
     read_count, write_count, count_size, _ = length_codec("array", flexible)
@@ -301,10 +312,13 @@ def array(item: Codec, flexible: bool, nullable: bool, budget: Budget | None = N
             out.append(_SMALL[count + 1])
         else:
             write_count(out, count)
-        index = -1
+        index, joined = -1, len(out)
         try:
             for index, value in enumerate(items):  # noqa: B007 (the handler names it)
                 write_item(out, value)
+                if len(out) - joined > PARTS_MAX:
+                    join_parts(out, joined)
+                    joined = len(out)
         except WRITE_ERRORS as error:
             raise unwritable(error, f"[{index}]", items[index]) from None
 
