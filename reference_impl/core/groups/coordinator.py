@@ -131,8 +131,8 @@ class GroupCoordinator(GroupState):
 
     def delete_group(self, group: Group) -> None:
         """Delete a group and everything that it committed, or raise Refused."""
-        keys = list(self.offsets.of(group.group_id))
-        keys += [key for key in self.pending_offsets.of(group.group_id) if key not in keys]
+        pending = self.pending_offsets.of(group.group_id)
+        keys = list(dict.fromkeys([*self.offsets.of(group.group_id), *pending]))
         offsets: list[KeyValue] = [
             group_log.offset_record(group.group_id, key, None) for key in keys
         ]

@@ -20,29 +20,38 @@ class PendingOffsets:
 
     def __init__(self) -> None:
         self._open: dict[int, dict[tuple[str, TopicPartition], CommittedOffset]] = {}
+        self._writers: dict[str, dict[TopicPartition, set[int]]] = {}
+        """For each partition of each group, the producers whose open transactions commit for it."""
 
     def put(self, producer_id: int, commit: Commit) -> None:
         """Store a commit that takes effect only if the transaction's marker is COMMIT."""
         group_id, key, committed = commit
         self._open.setdefault(producer_id, {})[group_id, key] = committed
+        self._writers.setdefault(group_id, {}).setdefault(key, set()).add(producer_id)
 
     def end(self, producer_id: int) -> list[Commit]:
         """Remove and return the pending commits of a transaction that has ended."""
         ended = self._open.pop(producer_id, {})
+        for group_id, key in ended:
+            self._writers[group_id][key].discard(producer_id)
+            if not self._writers[group_id][key]:
+                self._forget(group_id, key)
         return [(group_id, key, committed) for (group_id, key), committed in ended.items()]
 
-    def has(self, group_id: str, key: TopicPartition) -> bool:
-        """Return whether an open transaction may change this group's offset of the partition
-        (UNSTABLE_OFFSET_COMMIT)."""
-        return any((group_id, key) in commits for commits in self._open.values())
-
     def of(self, group_id: str) -> list[TopicPartition]:
-        """Return the partitions of one group with pending commits."""
-        found = (key for commits in self._open.values() for key in commits)
-        return [partition for group, partition in found if group == group_id]
+        """Return the partitions of one group with pending commits, which an open transaction may
+        change (UNSTABLE_OFFSET_COMMIT)."""
+        return list(self._writers.get(group_id, ()))
 
     def remove(self, group_id: str, key: TopicPartition) -> None:
         """Forget pending offsets of a deleted group or partition, so that no marker brings them
         back."""
-        for commits in self._open.values():
-            commits.pop((group_id, key), None)
+        for producer_id in self._writers.get(group_id, {}).get(key, ()):
+            del self._open[producer_id][group_id, key]
+        self._forget(group_id, key)
+
+    def _forget(self, group_id: str, key: TopicPartition) -> None:
+        partitions = self._writers.get(group_id, {})
+        partitions.pop(key, None)
+        if not partitions:
+            self._writers.pop(group_id, None)

@@ -11,7 +11,7 @@ from reference_impl.core.groups.consumer.patterns.topic_regex import BadRegex, T
 from reference_impl.core.security.authorization.permissions import DESCRIBE_TRANSACTIONAL_ID
 from reference_impl.core.transactions.states import State
 from reference_impl.core.transactions.transaction import Transaction
-from reference_impl.wire import ErrorCode, Struct, definition
+from reference_impl.wire import ErrorCode, definition
 
 RESPONSE = definition("ListTransactionsResponse")
 _STATES = {state.value: state for state in State}
@@ -42,10 +42,14 @@ def handle_list_transactions(broker: Broker, request: Request) -> Iterator[Effec
             if name not in _STATES and name != PREPARE_EPOCH_FENCE
         ]
     )
+    producer_ids, states = frozenset(body.producer_id_filters), frozenset(body.state_filters)
     for transaction in broker.transactions.every():
         yield GiveWay(request)
+        # TransactionStateManager.listTransactionStates, shouldInclude
         if (
-            passes(transaction, body, broker.now_ms)
+            (not producer_ids or transaction.producer_id in producer_ids)
+            and (not states or transaction.state.value in states)
+            and lasts_long_enough(transaction, body.duration_filter, broker.now_ms)
             and pattern.matches(transaction.transactional_id)
             and broker.access.may(request, DESCRIBE_TRANSACTIONAL_ID, transaction.transactional_id)
         ):
@@ -60,13 +64,7 @@ def handle_list_transactions(broker: Broker, request: Request) -> Iterator[Effec
     yield Respond(request, answer)
 
 
-def passes(transaction: Transaction, filters: Struct, now_ms: int) -> bool:
-    """Return whether the filters include a transaction
-    (TransactionStateManager.listTransactionStates, shouldInclude)."""
-    if filters.producer_id_filters and transaction.producer_id not in filters.producer_id_filters:
-        return False
-    if filters.state_filters and transaction.state.value not in filters.state_filters:
-        return False
+def lasts_long_enough(transaction: Transaction, least_ms: int, now_ms: int) -> bool:
+    """Return whether a transaction has lasted longer than this time; any has if it is negative."""
     # [New in v1: KIP-994]
-    least_ms = filters.duration_filter
-    return bool(least_ms < 0 or now_ms - transaction.start_ms > least_ms)
+    return least_ms < 0 or now_ms - transaction.start_ms > least_ms
