@@ -122,8 +122,8 @@ class GroupCoordinator(GroupState):
     def delete_offsets(self, group_id: str, keys: Sequence[TopicPartition]) -> None:
         """Append the tombstones of these commits to the log, then forget them. Raise Refused if the
         append fails."""
-        held = {*self.offsets.of(group_id), *self.pending_offsets.of(group_id)}
-        known = [key for key in keys if key in held]
+        committed, pending = self.offsets.of(group_id), set(self.pending_offsets.of(group_id))
+        known = [key for key in keys if key in committed or key in pending]
         tombstones = [group_log.offset_record(group_id, key, None) for key in known]
         self.rules.write_deletions(self.log, group_id, tombstones)
         for key in known:

@@ -7,7 +7,7 @@ Source: KIP-211; OffsetMetadataManager.java (cleanupExpiredOffsets), GroupCoordi
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 
 from reference_impl.core.effects import Effect, Report, SetTimer
 from reference_impl.core.groups.classic.group import CONSUMER_PROTOCOL, ClassicGroup
@@ -18,8 +18,11 @@ from reference_impl.core.groups.coordinator import GroupCoordinator
 from reference_impl.core.groups.offsets import CommittedOffset
 from reference_impl.core.log.directories.checkpoints import TopicPartition
 from reference_impl.core.refused import Refused
+from reference_impl.core.waiting.waits import Pause
 
 EXPIRY = "expiry"
+AT_ONCE = 1000
+"""The number of offsets of a group that one step looks at, and deletes by one batch."""
 UnusedSince = Callable[[CommittedOffset], int]
 """A function from a committed offset to the time when its retention began, in milliseconds of the
 wall clock."""
@@ -33,20 +36,45 @@ def next_round(coordinator: GroupCoordinator) -> Effect:
 
 
 def expire_offsets(coordinator: GroupCoordinator) -> Iterator[Effect]:
-    """Expire offsets in all groups once; report a failure, and let the next round try again."""
-    for group in list(coordinator.groups.values()):
+    """Expire offsets in all groups once; report a failure, and let the next round try again. Others
+    have their turn after each group, and after AT_ONCE offsets of a group."""
+    for group_id in list(coordinator.groups):
         try:
-            _expire(coordinator, group)
+            yield from _expire(coordinator, group_id)
         except Refused as refused:
-            yield Report(f"offsets of group {group.group_id} could not expire: {refused}")
+            if not coordinator.is_closed:
+                yield Report(f"offsets of group {group_id} could not expire: {refused}")
+        yield Pause()
+        if coordinator.is_closed:
+            return
     yield next_round(coordinator)
 
 
-def _expire(coordinator: GroupCoordinator, group: ClassicGroup | ConsumerGroup) -> None:
-    unused_since = retention_begins(group)
-    if unused_since is None:
+def _expire(coordinator: GroupCoordinator, group_id: str) -> Iterator[Effect]:
+    """Delete the offsets of a group that have expired, then the group if nothing of it is left.
+    Raise Refused."""
+    keys = list(coordinator.offsets.of(group_id))
+    for first in range(0, len(keys), AT_ONCE):
+        expired = _expired(coordinator, group_id, keys[first : first + AT_ONCE])
+        coordinator.delete_offsets(group_id, expired)
+        yield Pause()
+    group = coordinator.group(group_id)
+    if group is None or group.members or retention_begins(group) is None:
         return
-    group_id = group.group_id
+    is_awaited = isinstance(group, ClassicGroup) and group.pending_members
+    has_offsets = coordinator.offsets.of(group_id) or coordinator.pending_offsets.of(group_id)
+    if not is_awaited and not has_offsets:
+        coordinator.delete_group(group)
+
+
+def _expired(
+    coordinator: GroupCoordinator, group_id: str, keys: Iterable[TopicPartition]
+) -> list[TopicPartition]:
+    """Return those of these partitions whose committed offsets have expired."""
+    group = coordinator.groups.get(group_id)
+    unused_since = retention_begins(group) if group is not None else None
+    if group is None or unused_since is None:
+        return []
     minutes = coordinator.settings.number("offsets.retention.minutes")
     retention_ms = coordinator.rules.offsets_retention_ms(minutes)
     offsets = coordinator.offsets.of(group_id)
@@ -59,19 +87,13 @@ def _expire(coordinator: GroupCoordinator, group: ClassicGroup | ConsumerGroup) 
             return committed.expire_timestamp_ms
         return unused_since(committed) + retention_ms
 
-    expired: list[TopicPartition] = [
+    late = [
         key
-        for key, committed in offsets.items()
-        if coordinator.now_ms >= ends_ms(committed) and key not in pending
+        for key in keys
+        if key in offsets and coordinator.now_ms >= ends_ms(offsets[key]) and key not in pending
     ]
-    read = group.topics_read({topic for topic, _ in expired})
-    expired = [key for key in expired if key[0] not in read]
-    is_awaited = isinstance(group, ClassicGroup) and group.pending_members
-    is_over = len(expired) == len(offsets) and not pending and not group.members
-    if is_over and not is_awaited:
-        coordinator.delete_group(group)
-    elif expired:
-        coordinator.delete_offsets(group_id, expired)
+    read = group.topics_read({topic for topic, _ in late}) if late else ()
+    return [key for key in late if key[0] not in read]
 
 
 def retention_begins(group: ClassicGroup | ConsumerGroup) -> UnusedSince | None:
@@ -84,9 +106,6 @@ def retention_begins(group: ClassicGroup | ConsumerGroup) -> UnusedSince | None:
     if group.state is State.EMPTY:
         since_ms = group.state_timestamp_ms
         return lambda committed: since_ms if since_ms >= 0 else committed.commit_timestamp_ms
-    knows_topics = (
-        group.protocol_type == CONSUMER_PROTOCOL and group.subscribed_topics() is not None
-    )
-    if group.state is State.STABLE and knows_topics:
+    if group.state is State.STABLE and group.protocol_type == CONSUMER_PROTOCOL:
         return lambda committed: committed.commit_timestamp_ms
     return None

@@ -2,16 +2,22 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import pytest
 
+from reference_impl.core.effects import Effect, SetTimer
+from reference_impl.core.groups import expiry
 from reference_impl.core.groups.consumer.migration.conversion import SUBSCRIPTION
+from reference_impl.core.shards.states import Move
 from reference_impl.core.tests import consumer_client, group_client
 from reference_impl.core.tests.consumer_client import Consumer, topic_id
-from reference_impl.core.tests.group_client import Client, committed
+from reference_impl.core.tests.group_client import COMMIT, Client, committed
 from reference_impl.core.tests.transactional import transactional_world
 from reference_impl.core.tests.world import World
+from reference_impl.core.waiting.waits import Pause
 from reference_impl.robustness.transactional_client import TransactionalClient
-from reference_impl.wire import ErrorCode, encode_versioned
+from reference_impl.wire import ApiKey, ErrorCode, encode_versioned
 
 MINUTE_MS = 60_000
 SETTINGS = {"offsets_retention_minutes": "2", "offsets_retention_check_interval_ms": "1000"}
@@ -128,3 +134,51 @@ def test_an_old_client_says_itself_how_long_an_offset_lives(
     assert admin.commit(1, version=4, retention_time_ms=retention_ms) == ErrorCode.NONE
     world.wait(3 * MINUTE_MS)
     assert committed(world) == (-1 if retention_ms == 1 else 1)
+
+
+def begun_round(world: World, monkeypatch: pytest.MonkeyPatch) -> Iterator[Effect]:
+    """Return a round of expiry that looks at three offsets at a time, of ten that are old."""
+    monkeypatch.setattr(expiry, "AT_ONCE", 3)
+    world.create_topic("many", 10)
+    assert commit_to(world, *range(10)) == {ErrorCode.NONE}
+    world.wait(2 * MINUTE_MS - 1)
+    world.now_ms += 2
+    world.call(ApiKey.API_VERSIONS, 0)  # an event brings the time
+    return expiry.expire_offsets(world.node.broker.groups.of("g"))
+
+
+def commit_to(world: World, *indexes: int) -> set[int]:
+    rows = [
+        COMMIT.struct("OffsetCommitRequestPartition", partition_index=index, committed_offset=1)
+        for index in indexes
+    ]
+    topic = COMMIT.struct("OffsetCommitRequestTopic", name="many", partitions=rows)
+    answer = world.call(ApiKey.OFFSET_COMMIT, 8, 9, group_id="g", topics=[topic])
+    return {row.error_code for row in answer.topics[0].partitions}
+
+
+def test_many_offsets_expire_in_slices_and_what_is_committed_in_between_stays(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    effects = begun_round(world, monkeypatch)
+    offsets = world.node.broker.groups.of("g").offsets
+    assert isinstance(next(effects), Pause)
+    assert set(offsets.of("g")) == {("many", index) for index in range(3, 10)}
+    commit_to(world, 5)
+    *pauses, timer = effects
+    assert len(pauses) == 4
+    assert isinstance(timer, SetTimer)
+    assert set(offsets.of("g")) == {("many", 5)}
+    assert groups_of(world) == {"g"}
+    world.wait(2 * MINUTE_MS + 1001)
+    assert groups_of(world) == set()
+
+
+def test_a_round_of_expiry_ends_with_its_coordinator(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    effects = begun_round(world, monkeypatch)
+    next(effects)
+    shard = world.node.broker.groups.of("g")
+    shard.move(Move.RESIGNED)
+    assert not any(isinstance(effect, SetTimer) for effect in effects)
