@@ -11,6 +11,8 @@ from contextlib import contextmanager
 from time import process_time
 
 from reference_impl.core.groups.consumer.migration.conversion import SUBSCRIPTION
+from reference_impl.core.groups.consumer.model.group import ConsumerGroup
+from reference_impl.core.groups.consumer.model.member import ConsumerMember
 from reference_impl.core.tests import consumer_client, group_client
 from reference_impl.core.tests.consumer_client import Consumer
 from reference_impl.core.tests.group_client import Client
@@ -70,3 +72,19 @@ def test_offsets_are_deleted_at_the_cost_of_reading_a_classic_subscription_once(
     one.send_sync({one.member_id: b""})
     with within(0.3):
         assert delete_offsets(world) == {ErrorCode.NONE, ErrorCode.GROUP_SUBSCRIBED_TO_TOPIC}
+
+
+def test_a_new_epoch_and_target_cost_nothing_for_names_that_are_no_topics() -> None:
+    world = consumer_client.new_world()
+    image = world.node.broker.image
+    names = frozenset(f"n{number}" for number in range(100_000))
+    with_a = names | {"a"}
+    group = ConsumerGroup("g")
+    group.put(ConsumerMember("elsewhere", topic_names=names))
+    for number in range(39):
+        group.put(ConsumerMember(f"m{number}", topic_names=with_a))
+    with within(0.3):
+        assert group.hash_of_metadata(image) != 0
+        specs = group.specs(image)
+    only_a = frozenset({image.topics["a"].topic_id})
+    assert [spec.topics for spec in specs] == [frozenset(), *[only_a] * 39]
