@@ -7,6 +7,8 @@ from typing import Any
 
 import pytest
 
+from reference_impl.core.effects import Effect
+from reference_impl.core.events import Event
 from reference_impl.core.rules import Rules
 from reference_impl.core.tests.transactional import (
     BOTH,
@@ -16,8 +18,10 @@ from reference_impl.core.tests.transactional import (
     transactional_world,
 )
 from reference_impl.core.tests.world import World
+from reference_impl.core.transactions.states import State
 from reference_impl.core.transactions.transaction import Transaction
-from reference_impl.robustness.transactional_client import read_committed
+from reference_impl.core.waiting.waits import AT_ONCE
+from reference_impl.robustness.transactional_client import CLASSIC, read_committed
 from reference_impl.wire import ApiKey, ErrorCode, request_definition
 
 # --- what a crash does not change -----------------------------------------------------------------
@@ -89,6 +93,34 @@ def test_a_transaction_left_open_by_a_killed_process_times_out() -> None:
     producer.world.wait(30_000)
     producer.world.produce("t", "plain")
     assert read_committed(producer.world) == ["plain"]
+
+
+def test_transactions_that_time_out_together_are_aborted_in_several_steps() -> None:
+    """Ten thousand of them, aborted in one step, stopped the broker for more than a second."""
+    world = transactional_world({"transaction.state.log.num.partitions": "1"})
+    for number in range(2 * AT_ONCE):
+        transactional_id = f"x{number}"
+        producer = Producer(world, transactional_id, versions=CLASSIC)
+        assert producer.init(5_000).error_code == ErrorCode.NONE
+        assert producer.add() == ErrorCode.NONE
+    broker, most = world.node.broker, 0
+
+    def aborted() -> int:
+        states = [each.state for each in broker.transactions.every()]
+        return states.count(State.COMPLETE_ABORT)
+
+    step = world.node.step
+
+    def watched(event: Event) -> tuple[Effect, ...]:
+        nonlocal most
+        before = aborted()
+        effects = step(event)
+        most = max(most, aborted() - before)
+        return effects
+
+    world.node.step = watched  # type: ignore[method-assign]
+    world.wait(16_000)
+    assert (aborted(), most) == (2 * AT_ONCE, AT_ONCE)
 
 
 def test_while_a_decision_is_carried_out_everybody_waits() -> None:

@@ -47,6 +47,8 @@ twice as long as the one before."""
 DEFAULT_TIMEOUT_MS = 60_000
 """The milliseconds to wait for the replication of a tombstone, which has no timeout of its own (the
 default of transaction.timeout.ms)."""
+AT_REST = (State.EMPTY, State.COMPLETE_COMMIT, State.COMPLETE_ABORT)
+"""The states in which a transactional id may expire."""
 ProducerIdAndEpoch = tuple[int, int]
 
 
@@ -103,8 +105,8 @@ class TransactionCoordinator(Shard):
 
     def loaded(self) -> Iterator[Effect]:
         """Write the markers of transactions that the last leader had decided."""
-        for transaction in self._rules.decided(self.transactions.values()):
-            self.carry_out(transaction.transactional_id)
+        decided = self._rules.decided(self.transactions.values())
+        self._outbox.post_each((each.transactional_id for each in decided), self.carry_out)
         return iter(())
 
     def unloaded(self) -> Iterator[Effect]:
@@ -115,8 +117,11 @@ class TransactionCoordinator(Shard):
     def markers_are_due(self) -> None:
         """Try again to write the markers that could not be written."""
         self._marker_retry_ms = min(2 * self._marker_retry_ms, MARKER_RETRY_MAX_MS)
-        for name in self.transactions:
-            self.carry_out(name)
+        self._outbox.post_each(self._names(), self.carry_out)
+
+    def _names(self) -> Iterator[str]:
+        """Yield the present transactional ids, as long as this is their coordinator."""
+        return (name for name in list(self.transactions) if not self.is_closed)
 
     def _post(self, what: str, handler: Iterator[Effect]) -> None:
         """Run a handler in the background, once per name and leadership: the leader epoch is part
@@ -126,11 +131,14 @@ class TransactionCoordinator(Shard):
     def abort_timed_out(self) -> None:
         """Abort transactions past their timeout, so that a producer that went away cannot hold
         readers for ever (abortTimedOutTransactions)."""
-        for name, transaction in self.transactions.items():
-            if name not in self.pending and self._rules.has_timed_out(
-                transaction, self._moment.now_ms
-            ):
-                self._post(f"abort of {name}", self._abort(transaction))
+        self._outbox.post_each(self._names(), self._abort_if_late)
+
+    def _abort_if_late(self, name: str) -> None:
+        transaction = self.transactions.get(name)
+        if transaction is None or name in self.pending:
+            return
+        if self._rules.has_timed_out(transaction, self._moment.now_ms):
+            self._post(f"abort of {name}", self._abort(transaction))
 
     def _abort(self, transaction: Transaction) -> Iterator[Effect]:
         name = transaction.transactional_id
@@ -145,11 +153,14 @@ class TransactionCoordinator(Shard):
         """Remove transactional ids that were not used for transactional.id.expiration.ms
         (KIP-98)."""
         oldest_ms = self._moment.now_ms - self._config().number("transactional.id.expiration.ms")
-        at_rest = (State.EMPTY, State.COMPLETE_COMMIT, State.COMPLETE_ABORT)
-        for name, transaction in self.transactions.items():
-            is_old = transaction.last_update_ms <= oldest_ms and name not in self.pending
-            if transaction.state in at_rest and is_old:
-                self._post(f"end of {name}", self._forget(name))
+        self._outbox.post_each(self._names(), lambda name: self._forget_if_old(name, oldest_ms))
+
+    def _forget_if_old(self, name: str, oldest_ms: int) -> None:
+        transaction = self.transactions.get(name)
+        if transaction is None or name in self.pending:
+            return
+        if transaction.state in AT_REST and transaction.last_update_ms <= oldest_ms:
+            self._post(f"end of {name}", self._forget(name))
 
     def _forget(self, name: str) -> Iterator[Effect]:
         try:

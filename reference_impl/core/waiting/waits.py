@@ -9,8 +9,9 @@ Source: DelayedOperation.java, DeferredEventQueue.java, where each of these is a
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
+from itertools import count
 
 from reference_impl.core.effects import Effect, Wait
 from reference_impl.core.refused import Refused
@@ -90,12 +91,27 @@ class Unanswered(Refused):
         """Whether the node may have acted on the request."""
 
 
+AT_ONCE = 10
+"""The number of handlers that `post_each` lets run in one step."""
+
+
 class Outbox:
     """Background work to be run after the current event. `Node.step` empties it."""
 
     def __init__(self) -> None:
         self.posted: dict[str, Iterator[Effect]] = {}
+        self._numbers = count(1)
 
     def post(self, name: str, handler: Iterator[Effect]) -> None:
         """Run a handler at the end of the step, unless one of this name is posted or running."""
         self.posted.setdefault(name, handler)
+
+    def post_each(self, names: Iterable[str], post: Callable[[str], None]) -> None:
+        """Let `post` look at each name and post a handler where it has work. Ten thousand may have,
+        so run a few handlers in each step."""
+        self.post(f"handlers {next(self._numbers)}", self._post_each(names, post))
+
+    def _post_each(self, names: Iterable[str], post: Callable[[str], None]) -> Iterator[Effect]:
+        for name in names:
+            post(name)
+            yield Later(0) if len(self.posted) >= AT_ONCE else Pause()
