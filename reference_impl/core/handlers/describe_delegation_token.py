@@ -3,7 +3,9 @@ KafkaApis.scala, DelegationTokenManager.filterToken."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import overload
 
 from reference_impl.core.broker import Broker
 from reference_impl.core.controller.image.delegation_tokens import DelegationToken
@@ -70,12 +72,29 @@ def described(broker: Broker, token: DelegationToken) -> Struct:
     row.principal_type, _, row.principal_name = token.owner.partition(":")
     kind, _, name = token.requester.partition(":")
     row.token_requester_principal_type, row.token_requester_principal_name = kind, name
-    row.renewers = [
-        RESPONSE.struct(
-            "DescribedDelegationTokenRenewer",
-            principal_type=renewer.partition(":")[0],
-            principal_name=renewer.partition(":")[2],
-        )
-        for renewer in token.renewers
-    ]
+    row.renewers = Renewers(token.renewers)
     return row
+
+
+@dataclass(frozen=True)
+class Renewers(Sequence[Struct]):
+    """The rows of a token's renewers. They are made while the answer is encoded, one after the
+    other: tokens may have millions of renewers together."""
+
+    principals: tuple[str, ...]
+
+    def __len__(self) -> int:
+        return len(self.principals)
+
+    @overload
+    def __getitem__(self, index: int) -> Struct: ...
+    @overload
+    def __getitem__(self, index: slice) -> Renewers: ...
+    def __getitem__(self, index: int | slice) -> Struct | Renewers:
+        """Return the row of one renewer, or the rows of several."""
+        if isinstance(index, slice):
+            return Renewers(self.principals[index])
+        kind, _, name = self.principals[index].partition(":")
+        return RESPONSE.struct(
+            "DescribedDelegationTokenRenewer", principal_type=kind, principal_name=name
+        )

@@ -14,7 +14,8 @@ from reference_impl.core.controller import token_changes
 from reference_impl.core.events import ConnectionOpened
 from reference_impl.core.security.listeners import PLAIN_MODULE, SCRAM_MODULE
 from reference_impl.core.tests.world import START_MS, World
-from reference_impl.wire import ApiKey, ErrorCode, Struct, request_definition
+from reference_impl.wire import ApiKey, ErrorCode, Struct, encode_response, request_definition
+from reference_impl.wire.tests.memory import peak_memory
 
 SECRET, CHECK = "delegation.token.secret.key", "delegation.token.expiry.check.interval.ms"
 CONFIG = {
@@ -248,3 +249,22 @@ def test_without_a_secret_no_timer_runs_for_tokens() -> None:
 def test_an_interval_that_is_none_is_refused() -> None:
     with pytest.raises(BadConfig, match="at least 1"):
         BrokerConfig.of({CHECK: "0"})
+
+
+def test_tokens_with_very_many_renewers_are_described_in_little_memory() -> None:
+    """20 tokens with 140,000 renewers each took 260 MB, and their description 1.3 GB."""
+    world, number = TokenWorld(), 50_000
+    world.make(ANN, "r")
+    (token,) = world.node.broker.image.delegation_tokens
+    record = token.to_record()
+    record.renewers = [f"User:{'r'}" for _ in range(number)]
+    world.node.broker.image.delegation_tokens.set(record)
+    (token,) = world.node.broker.image.delegation_tokens
+    assert len(set(map(id, token.renewers))) == 1
+    body = request_definition(ApiKey.DESCRIBE_DELEGATION_TOKEN).new(owners=None)
+    with peak_memory() as peak:
+        answer = world.ask(ApiKey.DESCRIBE_DELEGATION_TOKEN, 3, body, ANN)
+        size = len(encode_response(ApiKey.DESCRIBE_DELEGATION_TOKEN, 3, 1, answer))
+    assert [len(row.renewers) for row in answer.tokens] == [number]
+    assert (answer.tokens[0].renewers[-1].principal_name, size > 7 * number) == ("r", True)
+    assert peak() < 10 * size
