@@ -12,10 +12,12 @@ import errno
 import os
 import resource
 import shutil
+import stat
 from collections import OrderedDict
 from collections.abc import Iterator
 from contextlib import contextmanager
 from itertools import count
+from typing import BinaryIO
 
 from reference_impl.core.storage import Buffer, File, Space, StorageError
 
@@ -23,6 +25,8 @@ _CAUSES = {
     errno.ENOSPC: "no space left on the disk; free some, or put log.dirs on a larger one",
     errno.EDQUOT: "the disk quota is used up; free some space, or raise the quota",
     errno.ENOENT: "there is no such file or directory",
+    errno.EISDIR: "it is no regular file; move it away",
+    errno.ENXIO: "it is no regular file; move it away",
     errno.EACCES: "permission denied; make it readable and writable for this user",
     errno.EROFS: "the file system is read-only; mount it for writing",
     errno.EMFILE: "too many open files; raise the limit (`ulimit -n`)",
@@ -39,6 +43,21 @@ def _speaking(path: str) -> Iterator[None]:
         cause = _CAUSES.get(error.errno or 0, os.strerror(error.errno or 0))
         no_space = error.errno in (errno.ENOSPC, errno.EDQUOT)
         raise StorageError(path, cause, no_space=no_space) from error
+
+
+def _regular_size(path: str) -> int:
+    """Return the size of a regular file. Raise StorageError for anything else: the process would
+    stand still when it opens a FIFO (fifo(7))."""
+    found = os.stat(path)
+    if not stat.S_ISREG(found.st_mode):
+        raise StorageError(path, "it is no regular file; move it away")
+    return found.st_size
+
+
+def _opened_to_write(path: str) -> BinaryIO:
+    """Open a file for new content, without waiting for the reader of a FIFO (open(2))."""
+    with _speaking(path):
+        return open(path, "wb", opener=lambda name, flags: os.open(name, flags | os.O_NONBLOCK))
 
 
 def files_open_max() -> int:
@@ -176,7 +195,7 @@ class Disk:
         """Open the file at `path`; with `create`, create an empty one if there is none."""
         with _speaking(path):
             try:
-                return DiskFile(self, path, os.stat(path).st_size)
+                return DiskFile(self, path, _regular_size(path))
             except FileNotFoundError:
                 if not create:
                     raise
@@ -185,8 +204,10 @@ class Disk:
 
     def read_file(self, path: str) -> bytes:
         """Read the whole content of a small file."""
-        with _speaking(path), open(path, "rb") as file:
-            return file.read()
+        with _speaking(path):
+            _regular_size(path)
+            with open(path, "rb") as file:
+                return file.read()
 
     def write_atomically(self, path: str, data: Buffer, *, sync: bool = True) -> None:
         """Write to a temporary file, sync it, rename it to `path`, and sync the directory
@@ -194,7 +215,7 @@ class Disk:
         beside = path + ".tmp"
         with _speaking(path):
             try:
-                with open(beside, "wb") as file:
+                with _opened_to_write(beside) as file:
                     file.write(data)
                     if sync:
                         file.flush()

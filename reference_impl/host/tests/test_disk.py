@@ -4,6 +4,8 @@ errors.
 
 import errno
 import os
+import socket
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -159,3 +161,29 @@ def test_the_space_of_the_volume_is_known(tmp_path: Path) -> None:
         Disk().space(f"{tmp_path}/missing")
     assert MemoryStorage().space("data") is None
     assert MemoryStorage(100).space("data") == Space(100, 100)
+
+
+@pytest.mark.parametrize("kind", ["fifo", "socket", "directory", "device"])
+def test_only_regular_files_are_opened(kind: str, tmp_path: Path) -> None:
+    """A broker that opened a FIFO named like a snapshot stood still for ever."""
+    disk, path = Disk(), f"{tmp_path}/x.tmp"
+    with socket.socket(socket.AF_UNIX) as listener:
+        if kind == "fifo":
+            os.mkfifo(path)
+        elif kind == "socket":
+            listener.bind(path)
+        elif kind == "directory":
+            os.mkdir(path)
+        else:
+            os.symlink("/dev/zero", path)
+        attempts: list[Callable[[], object]] = [
+            lambda: disk.read_file(path),
+            lambda: disk.open(path),
+            lambda: disk.open(path, create=True),
+        ]
+        if kind != "device":
+            attempts.append(lambda: disk.write_atomically(path.removesuffix(".tmp"), b""))
+        for attempt in attempts:
+            with pytest.raises(StorageError, match=f"{path}: it is no regular file; move it away"):
+                attempt()
+    assert os.listdir(tmp_path) == ["x.tmp"]
