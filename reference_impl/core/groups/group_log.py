@@ -56,18 +56,22 @@ class GroupLog:
         if not records:
             return partition.log.log_end_offset
         encoded = _encoded(records)
-        payload = sum(len(record.key or b"") + len(record.value or b"") for record in encoded)
-        if payload > partition.config.max_message_bytes:
-            raise Refused(ErrorCode.INVALID_COMMIT_OFFSET_SIZE)
+        self.check_size(
+            sum(len(record.key or b"") + len(record.value or b"") for record in encoded)
+        )
         batch = RecordBatch(encoded, base_timestamp=self._topic.now_ms)
         if writer is not None:
             batch.producer_id, batch.producer_epoch = writer
             batch.attributes = TRANSACTIONAL_BIT
         data = bytearray(batch.encode())
         header = read_header(data)
-        if header.size > partition.config.max_message_bytes:
-            raise Refused(ErrorCode.INVALID_COMMIT_OFFSET_SIZE)
+        self.check_size(header.size)
         return self._topic.append(partition, data, header)
+
+    def check_size(self, size: int) -> None:
+        """Raise Refused if a batch of this many bytes, or with so many in it, is too long."""
+        if size > self._partition().config.max_message_bytes:
+            raise Refused(ErrorCode.INVALID_COMMIT_OFFSET_SIZE)
 
 
 def encoded_commit(group_id: str, commit: tuple[TopicPartition, CommittedOffset]) -> Record:

@@ -88,3 +88,16 @@ def test_a_new_epoch_and_target_cost_nothing_for_names_that_are_no_topics() -> N
         specs = group.specs(image)
     only_a = frozenset({image.topics["a"].topic_id})
     assert [spec.topics for spec in specs] == [frozenset(), *[only_a] * 39]
+
+
+def test_a_group_that_is_too_long_for_one_batch_is_refused_before_it_is_upgraded() -> None:
+    world = group_client.new_world()
+    wants = SUBSCRIPTION.new(topics=NAMES, owned_partitions=[], generation_id=-1)
+    for number in range(30):
+        one = Client(world, number)
+        one.protocols = {"range": encode_versioned(SUBSCRIPTION, wants, 3)}
+        one.join()
+    new = Consumer(world, 99, "t")
+    with within(0.2):
+        answer = new.ask(topic_partitions=[], **new.heartbeat_fields)
+    assert answer.error_code == ErrorCode.INVALID_COMMIT_OFFSET_SIZE

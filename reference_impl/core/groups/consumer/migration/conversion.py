@@ -64,6 +64,9 @@ def upgraded(coordinator: GroupCoordinator, classic: ClassicGroup) -> Draft:
         problem = "the group size exceeds the consumer group maximum size."
     if problem is not None:
         raise _cannot_upgrade(classic, problem)
+    # The records of the new group will hold all of this; to convert it first takes seconds.
+    subscriptions = (data for each in classic.members.values() for data in each.protocols.values())
+    coordinator.log.check_size(sum(map(len, subscriptions)))
     group = ConsumerGroup(classic.group_id)
     group.epoch = group.assignment_epoch = classic.generation
     for member in classic.members.values():
