@@ -256,8 +256,8 @@ def test_a_lie_fails_the_case(trial: Trial, wire: Wire, monkeypatch: pytest.Monk
     receive, lie = Connection.receive, trial.lie
     assert lie is not None
 
-    def lying(connection: Connection, api: str, version: int) -> tuple[int, Struct]:
-        correlation_id, answer = receive(connection, api, version)
+    def lying(connection: Connection, api: str, *more: Any) -> tuple[int, Struct]:
+        correlation_id, answer = receive(connection, api, *more)
         if api == trial.api:
             lie(answer)
         return correlation_id, answer

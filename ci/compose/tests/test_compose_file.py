@@ -93,5 +93,5 @@ def test_all_addresses_are_asked_before_the_cluster_counts_as_healthy() -> None:
 
 def test_the_reference_is_brought_the_libraries_it_imports() -> None:
     command = SERVICES["reference"]["command"][-1]
-    assert f"import {', '.join(reference.LIBRARIES)}" in command
+    assert f"import {', '.join(reference.LIBRARIES.values())}" in command
     assert f"install --quiet {' '.join(reference.LIBRARIES)}" in command
