@@ -176,11 +176,11 @@ class Connection:
         if awaited is not None and answered != awaited:  # its body may be of another API
             raise Deviation("correlation id of the answer", awaited, answered)
         asked = self._asked(answered)
-        correlation_id, answer = decode_response(frame, api_key(api), version)
+        _, answer = decode_response(frame, api_key(api), version)
         if asked is not None:
             REFUSALS.answered(api, version, asked, answer)
             check_answer(api, version, asked, answer)
-        return correlation_id, answer
+        return answered, answer
 
     def _asked(self, correlation_id: int) -> Struct | None:
         """Return the body of the request that this response must answer, or None if the request was

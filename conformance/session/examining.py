@@ -234,7 +234,7 @@ def pytest_runtest_makereport(
     if isinstance(error, (KeyboardInterrupt, pytest.exit.Exception)):
         return report
     exchange = EXCHANGES.told()
-    error = _explained(error, examined)
+    error = _explained(error, examined, stated)
     if isinstance(error, Unsupported):
         report.outcome = "skipped"
         report.longrepr = (str(item.path), 0, f"Unsupported: {error}")
@@ -296,14 +296,16 @@ def _name_of(item: pytest.Item) -> str:
     return "::".join([item.path.relative_to(CASES.parent.parent).as_posix(), *rest])
 
 
-def _explained(error: BaseException | None, examined: Examined) -> BaseException | None:
+def _explained(
+    error: BaseException | None, examined: Examined, stated: Case
+) -> BaseException | None:
     """Return Unsupported instead of a failure that a setting of the target explains."""
     if error is None or isinstance(error, Unsupported):
         return error
     note_unread_answers()
     asking = Brokers(examined.bootstrap, examined.advertised)
     try:
-        why = why_unsupported(asking, REFUSALS)
+        why = why_unsupported(asking, REFUSALS, dict(stated.config))
     finally:
         asking.close()
     return Unsupported(why) if why is not None else error

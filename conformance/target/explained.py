@@ -1,15 +1,16 @@
 """Find the setting of a target that explains why it refused a case what the case needs.
 
 A broker whose operator forbids something is not wrong: such a case is unsupported, and names the
-setting. Each explanation has a bound: the setting, as DescribeConfigs tells it now, must forbid
-exactly the request that was refused. The same error without the setting is a failure.
+setting. Each explanation has two bounds: the setting, as DescribeConfigs tells it now, must forbid
+exactly the request that was refused, and the default of Apache Kafka must allow it. The same error
+without the setting is a failure, and so is what follows a refusal that every broker owes.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from conformance.brokers import Brokers
 from conformance.case import Deviation, Unsupported
@@ -23,6 +24,19 @@ BROKER = 4
 """ConfigResource.Type of a broker."""
 IDLE_SHARE = 0.9
 """A broker looks at its idle connections now and then, and measures on another clock."""
+DEFAULTS = {
+    "connections.max.idle.ms": "600000",
+    "group.max.session.timeout.ms": "1800000",
+    "group.min.session.timeout.ms": "6000",
+    "log.segment.bytes": "1073741824",
+    "message.max.bytes": "1048588",
+    "offset.metadata.max.bytes": "4096",
+    "socket.request.max.bytes": "104857600",
+    "transaction.max.timeout.ms": "900000",
+}
+"""The limits of Apache Kafka 4.3.1 that a case may exceed on purpose. The default of any other
+setting forbids nothing that a case can ask, but for the replication factors of internal topics,
+which no case examines."""
 
 
 @dataclass(frozen=True)
@@ -33,6 +47,15 @@ class Told:
     settings: Mapping[str, str]
     brokers: int = 1
     has_mutation_quota: bool = False
+
+    def without(self, keys: Collection[str]) -> Told:
+        """Return the same facts without these settings."""
+        left = {key: value for key, value in self.settings.items() if key not in keys}
+        return replace(self, settings=left)
+
+    def by_default(self) -> Told:
+        """Return the facts of a target whose settings are all Apache Kafka's defaults."""
+        return Told(DEFAULTS, self.brokers)
 
     def number(self, key: str) -> float | None:
         """Return a numeric setting, or None if the target does not reveal it."""
@@ -65,11 +88,13 @@ class Explanation:
     apis: frozenset[str] = frozenset()
 
     def explains(self, told: Told, refusal: Refusal) -> bool:
-        """Return whether this setting of the target forbids the request that was refused."""
+        """Return whether this setting of the target, unlike its default, forbids the request that
+        was refused."""
         return (
             refusal.error == self.error
             and (not self.apis or refusal.api in self.apis)
             and self.holds(told, refusal)
+            and not self.holds(told.by_default(), refusal)
         )
 
 
@@ -268,15 +293,21 @@ OF_CONNECTIONS: tuple[tuple[str, Callable[[float, Closure], bool]], ...] = (
 SETTINGS = sorted({e.setting for e in EXPLANATIONS} | {key for key, _ in OF_CONNECTIONS})
 
 
-def why_unsupported(target: Brokers, refusals: Refusals) -> str | None:
+def why_unsupported(
+    target: Brokers, refusals: Refusals, asked_for: Collection[str] = ()
+) -> str | None:
     """Return the sentence that names the setting because of which the running case could not be
-    judged, or None. The target is asked for its settings only if it has refused something."""
+    judged, or None. The target is asked for its settings only if it has refused something.
+
+    asked_for: the settings that the case itself has given the target. They are what it examines,
+    and explain nothing.
+    """
     suspected = {e.error for e in EXPLANATIONS} & {refusal.error for refusal in refusals.answers}
     if not suspected and not refusals.closures:
         return None
     found = Refusals(list(refusals.answers), list(refusals.closures))
     try:
-        told = ask(target)  # which may be refused itself
+        told = ask(target).without(asked_for)  # which may be refused itself
     except (OSError, ConnectionClosed, NoAnswer, Malformed, Deviation, Unsupported):
         return None
     return next(_sentences(told, found), None)
@@ -294,7 +325,9 @@ def _sentences(told: Told, refusals: Refusals) -> Iterator[str]:
                 )
     for closure in refusals.closures:
         for key, makes_close in OF_CONNECTIONS:
-            limit = told.number(key)
+            limit, default = told.number(key), told.by_default().number(key)
+            if default is not None and makes_close(default, closure):
+                continue
             if limit is not None and makes_close(limit, closure):
                 yield f"{key} is {told.settings[key]} here, so that a connection was closed"
 

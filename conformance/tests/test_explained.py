@@ -8,8 +8,9 @@ from typing import Any
 
 import pytest
 
+from conformance.brokers import Brokers
 from conformance.refusals import Closure, Refusal, Refusals
-from conformance.target.explained import EXPLANATIONS, OF_CONNECTIONS, Told
+from conformance.target.explained import EXPLANATIONS, OF_CONNECTIONS, Told, why_unsupported
 from conformance.tests.fake import FakeKafka, piece, response
 from conformance.tests.suite import Suite
 from conformance.wire import batch, part, request
@@ -79,7 +80,12 @@ PROTOCOLS = "group.coordinator.rebalance.protocols"
             "classic, STREAMS",
             of("StreamsGroupHeartbeat", ErrorCode.UNSUPPORTED_VERSION),
         ),
-        ("group.min.session.timeout.ms", "9", "8", of("JoinGroup", LATE, session_timeout_ms=8)),
+        (
+            "group.min.session.timeout.ms",
+            "7001",
+            "7000",
+            of("JoinGroup", LATE, session_timeout_ms=7000),
+        ),
         ("group.max.session.timeout.ms", "7", "8", of("JoinGroup", LATE, session_timeout_ms=8)),
         (
             "transaction.max.timeout.ms",
@@ -129,6 +135,30 @@ def test_each_explanation_that_asks_for_a_setting_is_tested_above() -> None:
     (marked,) = test_a_setting_explains_what_it_forbids_and_nothing_else.pytestmark  # type: ignore[attr-defined]
     tested = {row[0] for row in marked.args[1]}
     assert {e.setting for e in EXPLANATIONS} - tested == {"the quota controller_mutation_rate"}
+
+
+@pytest.mark.parametrize(
+    ("setting", "default", "refusal"),
+    [
+        ("group.min.session.timeout.ms", "6000", of("JoinGroup", LATE, session_timeout_ms=5999)),
+        (
+            "group.max.session.timeout.ms",
+            "1800000",
+            of("JoinGroup", LATE, session_timeout_ms=1_800_001),
+        ),
+        (
+            "transaction.max.timeout.ms",
+            "900000",
+            of("InitProducerId", LASTING, transaction_timeout_ms=900_001),
+        ),
+        ("offset.metadata.max.bytes", "4096", committed("OffsetCommit", "x" * 4097)),
+        ("message.max.bytes", "1048588", produced(1_048_588, ErrorCode.MESSAGE_TOO_LARGE)),
+    ],
+    ids=lambda value: value.api if isinstance(value, Refusal) else None,
+)
+def test_a_default_limit_explains_nothing(setting: str, default: str, refusal: Refusal) -> None:
+    """A case that exceeds it on purpose and then finds the refused record in the log fails."""
+    assert not any(e.explains(Told({setting: default}), refusal) for e in EXPLANATIONS)
 
 
 def test_a_quota_explains_that_topics_are_throttled() -> None:
@@ -250,3 +280,18 @@ def test_a_case_is_unsupported_only_if_the_setting_forbids_it(
                 "group.max.session.timeout.ms is 29999 here, so that JoinGroup gets"
                 " INVALID_SESSION_TIMEOUT(26)"
             )
+
+
+def test_a_setting_that_the_case_has_given_its_target_explains_nothing() -> None:
+    """The cases about ACLs start a broker with an authorizer, which refuses much in each of them:
+    their failures are failures."""
+    broker, refusals = Limited(29_999), Refusals()
+    asked = request("JoinGroup", group_id="g", session_timeout_ms=30_000)
+    refusals.answered("JoinGroup", 9, asked, response("JoinGroup", error_code=LATE))
+    target = Brokers(broker.bootstrap, {"Metadata": (0, 12), "DescribeConfigs": (0, 4)})
+    try:
+        assert why_unsupported(target, refusals) is not None
+        assert why_unsupported(target, refusals, {"group.max.session.timeout.ms"}) is None
+    finally:
+        target.close()
+        broker.stop()
