@@ -146,9 +146,9 @@ def test_a_silent_connection_ends(wire: Wire, version: int) -> None:
     that; one that goes on asking lives."""
     idle_s = int(SMALL_FETCHES["connections.max.idle.ms"]) / 1000
     silent, busy = wire.connect(), wire.connect()
+    asked_at = time.monotonic()
     for connection in (silent, busy):
         connection.call("Metadata", version, topics=[])
-    asked_at = time.monotonic()
 
     def ended() -> bool:
         busy.call("Metadata", version, topics=[])
