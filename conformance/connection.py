@@ -31,6 +31,8 @@ from reference_impl.wire import (
 ANSWER_TIMEOUT_S = 30.0
 IMPATIENT_TIMEOUT_S = 5.0
 HURRIED_TIMEOUT_S = 1.0
+RETURN_S_MAX = 120.0
+"""The longest wait that a slow restart of the target is reason for."""
 UNREAD_TIMEOUT_S = 0.01
 """How long to wait for an answer that should have arrived already."""
 _CORRELATION = itertools.count(1)
@@ -60,6 +62,16 @@ class Patience:
         """Whether the examination must end now."""
         self.answered: set[str] = set()
         """The APIs that were answered since this set was last emptied."""
+        self._return_s = 0.0
+
+    def note_return(self, took_s: float) -> None:
+        """Note how long the target took to answer again when the running case restarted it."""
+        self._return_s = min(took_s, RETURN_S_MAX)
+
+    def settling_s(self, usual_s: float) -> float:
+        """Return how long to wait for a state of the target: after a restart as long as that took,
+        if that is longer, since a busy machine loads the data of the target as slowly."""
+        return max(usual_s, self._return_s)
 
     def timeout_s(self, api: str, usual_s: float) -> float:
         if self.is_hurried:
@@ -83,6 +95,7 @@ class Patience:
     def forget(self) -> None:
         """Restore all time-outs, for another target."""
         self.is_hurried = False
+        self.note_return(0.0)
         self._unanswered.clear()
         self.answered.clear()
         self._is_silent = False

@@ -13,7 +13,7 @@ from typing import Any
 
 from conformance.brokers import Brokers
 from conformance.case import Deviation, expect
-from conformance.connection import Connection, ConnectionClosed, api_key, part, request
+from conformance.connection import PATIENCE, Connection, ConnectionClosed, api_key, part, request
 from reference_impl.wire import ErrorCode, Record, RecordBatch, Struct, batches
 
 __all__ = [
@@ -64,14 +64,15 @@ def eventually(
     attempt: Callable[[], Any], accept: Callable[[Any], bool], what: str, timeout_s: float = 20.0
 ) -> Any:
     """Repeat an attempt until `accept` holds for its result, and return that. Raise Deviation, with
-    the last result, after timeout_s."""
-    deadline, pause_s = time.monotonic() + timeout_s, 0.01
+    the last result, after timeout_s, or later in a case that restarted the target."""
+    timeout_s, pause_s = PATIENCE.settling_s(timeout_s), 0.01
+    deadline = time.monotonic() + timeout_s
     while True:
         result = attempt()
         if accept(result):
             return result
         if time.monotonic() > deadline:
-            raise Deviation(what, f"within {timeout_s} s", result)
+            raise Deviation(what, f"within {timeout_s:g} s", result)
         time.sleep(pause_s)
         pause_s = min(pause_s * 2, 0.25)
 

@@ -184,6 +184,7 @@ def wire(request: pytest.FixtureRequest, examined: Examined) -> Iterator[Wire]:
         examined.require(stated)
     EXCHANGES.forget()
     REFUSALS.forget()
+    PATIENCE.note_return(0.0)
     client = Wire(examined.bootstrap, examined.advertised)
     client.is_shared = examined.tidying is not None
     try:

@@ -22,6 +22,7 @@ from chaos.values.faults import Heal, Kill
 from chaos.values.protocols import Cluster, Target, TargetError
 from chaos.world import joined
 from conformance.case import Case, Deviation, Unsupported
+from conformance.connection import PATIENCE
 from conformance.target.reach import Unreachable, check, reachable
 from conformance.target.tidying import END_TIMEOUT_S, Tidying
 from conformance.wire import Connection, ConnectionClosed
@@ -183,7 +184,7 @@ class Examined:
         if while_down is not None:
             while_down(_data_of(self._local_cluster().members()[0]))
         self.cluster.perform(Heal())
-        self.cluster.restart()
+        self._restart()
 
     def start_again(self, broker_id: int) -> None:
         """Start one killed node; leave the others as they are."""
@@ -208,7 +209,13 @@ class Examined:
         for member in self._local_cluster().members():
             if member.child is not None:
                 member.child.end(SHUTDOWN_TIMEOUT_S)
+        self._restart()
+
+    def _restart(self) -> None:
+        """Start the target again, and note how long it took."""
+        began = time.monotonic()
         self.cluster.restart()
+        PATIENCE.note_return(time.monotonic() - began)
 
     def _local_cluster(self) -> LocalCluster:
         if not isinstance(self.cluster, LocalCluster) or not _is_configured(self.name):

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 
 from conformance.case import Deviation
+from conformance.connection import PATIENCE
 from conformance.wire import Topic, Wire, eventually
 from reference_impl.wire import ErrorCode
 
@@ -33,6 +35,7 @@ def restarting(wire: Wire, *topics: Topic) -> Iterator[None]:
     """
     target = wire.addresses[0]
     before = {topic: leader_epochs(wire, topic) for topic in topics}
+    began = time.monotonic()
     yield
     wire.forget_connections()
     for topic, old in before.items():
@@ -46,6 +49,7 @@ def restarting(wire: Wire, *topics: Topic) -> Iterator[None]:
         except Deviation:
             _TOO_LATE.add(target)
             raise
+    PATIENCE.note_return(time.monotonic() - began)
 
 
 def is_led_again(wire: Wire, topic: Topic, old: list[int]) -> bool:

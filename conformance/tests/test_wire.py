@@ -13,11 +13,12 @@ import pytest
 from conformance.case import Deviation
 from conformance.cases.admin.test_create_topics import creatable, create
 from conformance.clients.members import beside, coordinator
+from conformance.connection import PATIENCE, RETURN_S_MAX
 from conformance.target import restarts
 from conformance.target.examination import advertised_versions
 from conformance.target.restarts import is_led_again, restarting
 from conformance.tests.fake import Answer, FakeKafka, piece, response
-from conformance.wire import Topic, Wire
+from conformance.wire import Topic, Wire, eventually
 from reference_impl.wire import ErrorCode, Struct
 
 TOPIC = Topic("led-by-others", uuid.uuid4(), 2)
@@ -196,6 +197,27 @@ def test_a_restart_is_over_when_all_replicas_are_in_sync(
         ):
             pass
     wire.close()
+
+
+def test_after_a_slow_restart_a_state_is_waited_for_as_long() -> None:
+    """A busy machine that starts the target for long loads its data for long."""
+    attempts = 0
+
+    def attempt() -> int:
+        nonlocal attempts
+        attempts += 1
+        return attempts
+
+    with pytest.raises(Deviation, match=r"within 0\.001 s"):
+        eventually(attempt, lambda found: found == 5, "five", 0.001)
+    PATIENCE.note_return(60.0)
+    try:
+        assert eventually(attempt, lambda found: found == 9, "nine", 0.001) == 9
+        PATIENCE.note_return(1e9)
+        assert PATIENCE.settling_s(20.0) == RETURN_S_MAX
+    finally:
+        PATIENCE.forget()
+    assert PATIENCE.settling_s(20.0) == 20.0
 
 
 def test_a_group_beside_another_has_the_same_coordinator(pair: Pair) -> None:
