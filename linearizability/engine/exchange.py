@@ -33,6 +33,8 @@ from linearizability.evidence.time_outs import COLUMNS_READ as TIME_OUTS_READ
 from linearizability.evidence.time_outs import TOLD as TIME_OUTS
 from linearizability.evidence.time_outs import longest_of, time_outs_in
 from linearizability.history import PARTITION, SCHEMA
+from linearizability.reads.pauses import LOST as LOST_ANYWHERE
+from linearizability.reads.pauses import LOST_READ, lost_anywhere
 
 CHUNK_SQL = "bucket int, kind string, position bigint, data binary"
 CHUNK_ARROW = pa.schema(
@@ -187,6 +189,8 @@ class Whereabouts:
 
     topic_ids: pl.DataFrame
     lost_polls: LostPolls
+    lost_anywhere: pl.DataFrame
+    """The polls of unknown result that name no partition (`pauses`)."""
     longest_ns: int | None
     """The longest time in nanoseconds that a transaction may last (`time_outs`)."""
     buckets: pl.DataFrame
@@ -220,10 +224,13 @@ SURVEY: Mapping[str, pl.Schema] = {
     ),
     "lost": LOST,
     "sessions": SESSIONS,
+    "lost_anywhere": LOST_ANYWHERE,
     "times": pl.Schema({"began": pl.Int64, "ended": pl.Int64}),
     "time_outs": TIME_OUTS,
 }
-SURVEYED = tuple(dict.fromkeys([*PARTITION, "control", *LOST_POLLS_READ, *TIME_OUTS_READ]))
+SURVEYED = tuple(
+    dict.fromkeys([*PARTITION, "control", *LOST_POLLS_READ, *LOST_READ, *TIME_OUTS_READ])
+)
 
 
 def surveyed(rows: pl.DataFrame) -> Iterator[Chunk]:
@@ -237,6 +244,7 @@ def surveyed(rows: pl.DataFrame) -> Iterator[Chunk]:
     yield from packed(partitions, "partitions")
     yield from packed(lost_in(rows.lazy()), "lost")
     yield from packed(sessions_in(rows.lazy()), "sessions")
+    yield from packed(lost_anywhere(rows.lazy()), "lost_anywhere")
     yield from packed(time_outs_in(rows.lazy()), "time_outs")
     ended = pl.max_horizontal("t_invoke_ns", "t_complete_ns").max()
     yield from packed(rows.select(began=pl.col("t_invoke_ns").min(), ended=ended), "times")
@@ -269,6 +277,7 @@ def whereabouts(survey: Tables, count: int) -> Whereabouts:
     return Whereabouts(
         known,
         lost,
+        survey["lost_anywhere"].unique(),
         longest_of(survey["time_outs"]),
         buckets,
         count,

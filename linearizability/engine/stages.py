@@ -232,7 +232,9 @@ def told_by_partitions(
     yield from packed(reads.collect(), READ)
     if where.ended_ns - where.began_ns >= stale_after_ns:
         ends = outcomes.select("txn", ended_ns="end_ns").drop_nulls()
-        yield from packed(pauses(events, ends, where.ended_ns, stale_after_ns), PAUSE)
+        yield from packed(
+            pauses(events, ends, where.lost_anywhere, where.ended_ns, stale_after_ns), PAUSE
+        )
 
 
 def judge_transactions(checkers: Sequence[str], tables: Tables) -> Iterator[Chunk]:

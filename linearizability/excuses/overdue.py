@@ -55,6 +55,8 @@ OVERDUE: Mapping[tuple[str, str], Excuse] = {
     # A coordinator that is one no longer, and has not heard of it, knows of no new transaction.
     ("committed_offsets", "told-while-undecided"): Excuse(RECOVERED_NS, lambda _: RECOVERED_NS),
     ("committed_offsets", "undecided-for-ever"): Excuse(RECOVERED_NS, _after_a_time_out),
+    # A request may wait for minutes in a node that stands still, or in a connection that is cut.
+    ("committed_offsets", "commit-took-effect-late"): Excuse(after_ns=lambda _: RECOVERED_NS),
     # A loss of power may take the end of a log that was as long as retention.bytes.
     ("retention", "deleted-below-size"): Excuse(NEVER),
     # A replica that was away while a tombstone came and went keeps what it removed, and may lead.

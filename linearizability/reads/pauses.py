@@ -1,10 +1,13 @@
 """Find when readers received nothing of a partition, and which record was waiting for them.
 
 A *reader* is a process that was assigned partitions, or a group whose members share them. Its
-*pause* in a partition begins when it is assigned the partition or receives a record of it, and ends
-when that happens again. During a pause it should have received the records after its last one that
-are known to be there. Pauses are computed partition by partition; `waiting` decides what they
-prove.
+*pause* in a partition begins when it is assigned the partition, receives a record of it, or ends a
+poll of unknown result, and ends when one of these happens again. During a pause it should have
+received the records after its last one that are known to be there. Pauses are computed partition by
+partition; `waiting` decides what they prove.
+
+A poll of unknown result (a lost poll) may have delivered any record that was there before its end.
+It cannot have delivered a record that was sent afterwards, so such a record is still missed.
 
 When is a record known to be there? For read_uncommitted: once it is acknowledged under acks=all, or
 delivered to any reader. For read_committed: once it was delivered to another such reader; or once
@@ -21,6 +24,7 @@ from typing import Any
 import polars as pl
 
 from linearizability.bounds import NEVER
+from linearizability.evidence.lost_polls import UNSEEN_NS
 from linearizability.evidence.removals import still_there
 from linearizability.history import PARTITION, F, Type
 from linearizability.ingest import (
@@ -46,7 +50,7 @@ COLUMNS: Mapping[str, Any] = {
     **{"topic": pl.String, "topic_id": pl.String, "partition": pl.Int32},
     "process": pl.Int32,
     "group": pl.String,
-    "given_ns": pl.Int64,
+    "placed_ns": pl.Int64,
     "since_ns": pl.Int64,
     "until_ns": pl.Int64,
     "since_op": pl.Int64,
@@ -57,20 +61,45 @@ COLUMNS: Mapping[str, Any] = {
 }
 """kind: `pause`, with the first record that the reader lacks and when it was known to be there; or
 `span`, from when on a reader read the partition, with its first record of all.
-Either process or group is null. given_ns: when it was given what it was given last, which says
-where it stands; null: nothing yet. until_ns: when the operation that ended it was invoked."""
+Either process or group is null. placed_ns: when the reader was last assigned the partition or given
+a record of it, so that it still had the partition. until_ns: when the operation that ended the
+pause was invoked."""
 
 IS_READ = IS_DATA & pl.col("replica").is_null() & (pl.col("client") != "raw").fill_null(True)
 IS_ASSIGNED = (pl.col("f") == F.ASSIGN.value) & IS_OK
 IS_LOST = IS_POLL & pl.col("offset").is_null() & (pl.col("type") == Type.INFO.value)
-"""The condition on a poll of unknown result, after which the position is unknown until it is set
-again."""
+"""The condition on a poll of unknown result."""
+_OVER_NS = pl.coalesce("t_complete_ns", pl.col("t_invoke_ns") + UNSEEN_NS)
+IS_LOST_ANYWHERE = IS_LOST & pl.col("topic").is_null()
+LOST = pl.Schema(
+    {
+        "process": pl.Int32,
+        "group": pl.String,
+        "isolation": pl.String,
+        "t_invoke_ns": pl.Int64,
+        "since_ns": pl.Int64,
+        "since_op": pl.Int64,
+    }
+)
+"""The columns of lost polls that name no partition. since_ns: the time from which on they deliver
+nothing more."""
+LOST_READ = (
+    *("process", "group", "isolation", "f", "type", "topic", "offset", "op_id"),
+    *("t_invoke_ns", "t_complete_ns"),
+)
+"""The columns needed to find them."""
 IS_MEMBER = pl.col("group").is_not_null() & pl.col("member_id").is_not_null()
 WHO = {
     "process": pl.when(~IS_MEMBER).then(pl.col("process")),
     "group": pl.when(IS_MEMBER).then(pl.col("group")),
 }
 """The reader whose positions an operation moves."""
+
+
+def lost_anywhere(history: pl.LazyFrame) -> pl.DataFrame:
+    """Return the lost polls among these rows that name no partition, with the columns LOST."""
+    lost = history.filter(IS_LOST_ANYWHERE).with_columns(since_ns=_OVER_NS, since_op="op_id")
+    return collect(lost.select(pl.col(name).cast(dtype) for name, dtype in LOST.items()).unique())
 
 
 def ends_of(events: pl.LazyFrame) -> pl.LazyFrame:
@@ -83,31 +112,51 @@ def ends_of(events: pl.LazyFrame) -> pl.LazyFrame:
     )
 
 
-def pauses(events: pl.LazyFrame, ends: pl.LazyFrame, end_ns: int, shortest_ns: int) -> pl.DataFrame:
+def pauses(
+    events: pl.LazyFrame, ends: pl.LazyFrame, lost: pl.DataFrame, end_ns: int, shortest_ns: int
+) -> pl.DataFrame:
     """Return the readers' pauses and spans as rows of COLUMNS, from the resolved events of any
-    number of whole partitions. ends: `ends_of`. end_ns: when the run ended. Pauses shorter than
-    shortest_ns are left out."""
+    number of whole partitions. ends: `ends_of`. lost: `lost_anywhere` of the whole history. end_ns:
+    when the run ended. Pauses shorter than shortest_ns are left out."""
     given = _given(events)
     there = collect(known(events, ends)).lazy()
+    placed = pl.col("lost_ns").is_null()
     begun = (
-        given.group_by("reader")
+        given.filter(placed)
+        .group_by("reader")
         .agg(pl.col(*READER, "since_ns", "since_op", "isolation").first())
         .with_columns(
-            kind=pl.lit(SPAN), before=_offset(-1), given_ns=_offset(None), until_ns=_offset(None)
+            kind=pl.lit(SPAN),
+            before=_offset(-1),
+            lost_ns=_offset(None),
+            placed_ns="since_ns",
+            until_ns=_offset(None),
         )
     )
     ended = pl.col("until_ns").fill_null(end_ns)
-    long = _paused(given).filter(ended - pl.col("since_ns") >= shortest_ns)
+    paused = _paused(_with_lost(given, lost)).filter(ended - pl.col("since_ns") >= shortest_ns)
+    long = _wanted_after_loss(paused.select(_PAUSED), there, events)
     names = events.filter(pl.col("topic").is_not_null()).select(*KEY, *PARTITION).unique()
+    wanting = pl.concat([long, begun.select(_PAUSED).with_columns(wanted=pl.col("before") + 1)])
     return collect(
-        pl.concat([_waited_for(rows.select(_PAUSED), there) for rows in (long, begun)])
+        _waited_for(wanting, there)
         .filter(ended - pl.max_horizontal("since_ns", "known_ns") >= shortest_ns)
         .join(names, on=KEY)
         .select(pl.col(name).cast(dtype) for name, dtype in COLUMNS.items())
     )
 
 
-_PAUSED = [*READER, "kind", "given_ns", "since_ns", "until_ns", "since_op", "isolation", "before"]
+_PAUSED = [
+    *READER,
+    "kind",
+    "lost_ns",
+    "placed_ns",
+    "since_ns",
+    "until_ns",
+    "since_op",
+    "isolation",
+    "before",
+]
 
 
 def _offset(number: int | None) -> pl.Expr:
@@ -115,8 +164,9 @@ def _offset(number: int | None) -> pl.Expr:
 
 
 def _given(events: pl.LazyFrame) -> pl.LazyFrame:
-    """Return the rows that moved a reader's position, in the order of operations. offset: the
-    offset of the record received, NEVER if unknown, null if the partition was assigned."""
+    """Return the rows that moved a reader's position, or may have, in the order of operations.
+    offset: the offset of the record received, null if it is not one. lost_ns: the end of a lost
+    poll, null for other operations."""
     return (
         events.filter(IS_READ | IS_ASSIGNED | IS_LOST)
         .select(
@@ -124,8 +174,11 @@ def _given(events: pl.LazyFrame) -> pl.LazyFrame:
             "isolation",
             "t_invoke_ns",
             **WHO,
-            offset=pl.when(IS_LOST).then(_offset(NEVER)).when(IS_POLL).then("offset"),
-            since_ns=pl.coalesce("t_complete_ns", "t_invoke_ns"),
+            offset=pl.when(IS_POLL).then("offset"),
+            lost_ns=pl.when(IS_LOST).then(_OVER_NS),
+            since_ns=pl.when(IS_LOST)
+            .then(_OVER_NS)
+            .otherwise(pl.coalesce("t_complete_ns", "t_invoke_ns")),
             since_op=pl.col("op_id"),
         )
         .with_columns(
@@ -135,27 +188,89 @@ def _given(events: pl.LazyFrame) -> pl.LazyFrame:
     )
 
 
-def _paused(given: pl.LazyFrame) -> pl.LazyFrame:
-    """Return _PAUSED: the last record that each reader received, and the time of its next request.
-    An assignment may keep the position or set it back, so records received before it are not
-    missed."""
-    return given.with_columns(
-        kind=pl.lit(PAUSE),
-        until_ns=pl.col("t_invoke_ns").shift(-1).over("reader"),
-        before=pl.col("offset").forward_fill().over("reader").fill_null(-1),
-        given_ns=pl.when(pl.col("offset").is_not_null())
-        .then("since_ns")
-        .forward_fill()
-        .over("reader"),
+def _with_lost(given: pl.LazyFrame, lost: pl.DataFrame) -> pl.LazyFrame:
+    """Return the rows of `_given` with a row for each lost poll and partition of its reader."""
+    if lost.is_empty():
+        return given
+    readers = given.select("reader", *READER).unique()
+    everywhere = [
+        readers.filter(pl.col(own).is_not_null())
+        .join(lost.lazy().select(pl.exclude({"process", "group"} - {own})), on=own)
+        .with_columns(offset=_offset(None), lost_ns="since_ns")
+        for own in ("process", "group")
+    ]
+    columns = [pl.col(name).cast(dtype) for name, dtype in given.collect_schema().items()]
+    return pl.concat(part.select(columns) for part in (given, *everywhere)).sort(
+        "since_op", maintain_order=True
     )
 
 
+def _paused(given: pl.LazyFrame) -> pl.LazyFrame:
+    """Return _PAUSED: the last record that each reader received, and the time of its next request.
+    lost_ns: the end of the lost polls since that record. An assignment may keep the position or set
+    it back, so records received before it are not missed."""
+    is_lost = pl.col("lost_ns").is_not_null()
+
+    def last(column: str, where: pl.Expr) -> pl.Expr:
+        return pl.when(where).then(pl.col(column)).forward_fill().over("reader")
+
+    return (
+        given.with_columns(
+            kind=pl.lit(PAUSE),
+            until_ns=pl.col("t_invoke_ns").shift(-1).over("reader"),
+            before=pl.col("offset").forward_fill().over("reader").fill_null(-1),
+            given_ns=last("since_ns", pl.col("offset").is_not_null()),
+            placed_ns=last("since_ns", ~is_lost),
+            lost_ns=pl.col("lost_ns").cum_max().forward_fill().over("reader"),
+        )
+        .filter(pl.col("placed_ns").is_not_null())
+        .with_columns(
+            lost_ns=pl.when(pl.col("lost_ns") >= pl.col("given_ns").fill_null(-NEVER)).then(
+                "lost_ns"
+            )
+        )
+    )
+
+
+def _wanted_after_loss(
+    paused: pl.LazyFrame, there: pl.LazyFrame, events: pl.LazyFrame
+) -> pl.LazyFrame:
+    """Return the pauses with `wanted`, the lowest offset that their reader cannot have received:
+    the one after its last record or, after a lost poll, that of the first record that was sent when
+    the poll was over. Leave out pauses after a lost poll without such a record."""
+    sent = events.filter(IS_SEND).group_by(*KEY, "value").agg(sent_ns=pl.col("t_invoke_ns").min())
+    first = (
+        there.join(sent, on=[*KEY, "value"])
+        .sort("sent_ns", descending=True)
+        .select(*KEY, "sent_ns", first=pl.col("offset").cum_min().over(KEY))
+        .sort("sent_ns", "first")
+    )
+    after = (
+        paused.filter(pl.col("lost_ns").is_not_null())
+        .sort("lost_ns")
+        .join_asof(
+            first,
+            left_on="lost_ns",
+            right_on="sent_ns",
+            by=KEY,
+            strategy="forward",
+            allow_exact_matches=False,
+            coalesce=False,
+            check_sortedness=False,
+        )
+        .filter(pl.col("first").is_not_null())
+        .select(*_PAUSED, wanted=pl.max_horizontal(pl.col("before") + 1, "first"))
+    )
+    known = paused.filter(pl.col("lost_ns").is_null())
+    return pl.concat([known.with_columns(wanted=pl.col("before") + 1), after])
+
+
 def _waited_for(paused: pl.LazyFrame, known: pl.LazyFrame) -> pl.LazyFrame:
-    """Return each pause with the next record that its reader had yet to receive: the first one
-    known after the last that it received. Leave out pauses without such a record."""
+    """Return each pause with the next record that its reader had yet to receive: the first known
+    one from `wanted` on. Leave out pauses without such a record."""
     committed = (pl.col("isolation") != "read_uncommitted").fill_null(True)
     return (
-        paused.with_columns(committed=committed, wanted=pl.col("before") + 1)
+        paused.with_columns(committed=committed)
         .sort("wanted")
         .join_asof(
             known.sort("offset"),

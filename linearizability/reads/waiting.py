@@ -4,7 +4,7 @@
 A pause proves that, if the reader still polled `shortest_ns` after both the beginning of the pause
 and the time when the missing record was known to be there, and did not receive it. Nothing may have
 happened in between that would excuse it: a change of positions, a member that joined or left the
-group, a poll of unknown result, a fault or a heal. "Still polled" means that a poll returned
+group, a fault or a heal. "Still polled" means that a poll returned
 nothing at all; or that polls returned other records, both at that time and in the first half of the
 time (a reader that pauses for an hour first receives records that its client had fetched before).
 """
@@ -16,13 +16,11 @@ from typing import Any
 
 import polars as pl
 
-from linearizability.bounds import NEVER
-from linearizability.evidence.lost_polls import UNSEEN_NS
 from linearizability.excuses.faults import faults_of, undisturbed
 from linearizability.history import F
 from linearizability.ingest import IS_OK, IS_POLL
 from linearizability.plans import collect, collect_all
-from linearizability.reads.pauses import IS_LOST, PAUSE, SPAN, WHO, ends_of, pauses
+from linearizability.reads.pauses import PAUSE, SPAN, WHO, ends_of, lost_anywhere, pauses
 
 COLUMNS: Mapping[str, Any] = {
     "kind": pl.String,
@@ -39,8 +37,7 @@ longer than the bound)."""
 STALE = "stale"
 WHOSE = ["process", "group"]
 TURNS = (F.ASSIGN.value, F.SUBSCRIBE.value, F.LEAVE.value, F.CRASH.value)
-IS_LOST_ANYWHERE = IS_LOST & pl.col("topic").is_null()
-IS_TURN = pl.col("f").is_in(TURNS) | IS_LOST_ANYWHERE
+IS_TURN = pl.col("f").is_in(TURNS)
 IS_ANSWERED_POLL = IS_POLL & IS_OK & pl.col("t_complete_ns").is_not_null()
 Polls = Callable[[pl.DataFrame], pl.DataFrame]
 """A function from the WHOSE columns of some readers to their answered polls: WHOSE, op_id,
@@ -54,7 +51,7 @@ def waiting(events: pl.LazyFrame, shortest_ns: int) -> pl.DataFrame:
     if ended - began < shortest_ns:
         return pl.DataFrame(schema=pl.Schema(COLUMNS))
     rows = events.filter(pl.col("topic").is_not_null())
-    found = pauses(rows, ends_of(events), ended, shortest_ns)
+    found = pauses(rows, ends_of(events), lost_anywhere(events), ended, shortest_ns)
     turns, faults = collect_all([turns_of(events), faults_of(events)])
     polls = events.filter(IS_ANSWERED_POLL).select(
         "op_id", "t_invoke_ns", **WHO, nothing=pl.col("offset").is_null()
@@ -70,13 +67,9 @@ def bounds(events: pl.LazyFrame) -> tuple[int, int]:
 
 
 def turns_of(events: pl.LazyFrame) -> pl.LazyFrame:
-    """Return process, group and t_invoke_ns of the operations that changed a reader's positions or
-    may have. lost_until_ns: the end of a poll of unknown result; null for other operations."""
-    over_ns = pl.col("t_complete_ns").fill_null(pl.col("t_invoke_ns") + UNSEEN_NS)
-    found = events.filter(IS_TURN).select(
-        "process", "group", "t_invoke_ns", lost_until_ns=pl.when(IS_LOST_ANYWHERE).then(over_ns)
-    )
-    return found.unique()
+    """Return process, group and t_invoke_ns of the operations that changed a reader's
+    positions."""
+    return events.filter(IS_TURN).select("process", "group", "t_invoke_ns").unique()
 
 
 def polls_of(polls: pl.LazyFrame, who: pl.DataFrame) -> pl.DataFrame:
@@ -95,9 +88,7 @@ def kept_waiting(
     """Return a row (COLUMNS) for each reader that was watched for longer than the bound, and for
     each that was kept waiting. found: the rows of `pauses`; turns, faults, polls: events outside
     the partition that may excuse a wait."""
-    judged = found.with_columns(
-        began_ns="since_ns", since_ns=pl.max_horizontal("since_ns", "known_ns")
-    )
+    judged = found.with_columns(since_ns=pl.max_horizontal("since_ns", "known_ns"))
     paused = _undisturbed(judged.filter(kind=PAUSE), turns, faults, shortest_ns)
     spans = judged.filter(kind=SPAN)
     who = pl.concat([rows.select(WHOSE) for rows in (paused, spans)]).unique()
@@ -138,9 +129,9 @@ def _undisturbed(
             turns.filter(pl.col(own).is_not_null()).select(own, "t_invoke_ns").sort("t_invoke_ns")
         )
         found.append(
-            _of_known_position(mine.sort("began_ns"), turns, own).join_asof(
+            mine.sort("placed_ns").join_asof(
                 turn,
-                left_on="began_ns",
+                left_on="placed_ns",
                 right_on="t_invoke_ns",
                 by=own,
                 strategy="forward",
@@ -155,32 +146,6 @@ def _undisturbed(
             until_ns=pl.min_horizontal("until_ns", "t_invoke_ns", "disturbed_ns"),
         )
         .filter(pl.col("until_ns") - pl.col("since_ns") >= shortest_ns)
-    )
-
-
-def _of_known_position(paused: pl.DataFrame, turns: pl.DataFrame, own: str) -> pl.DataFrame:
-    """Return the pauses of readers whose position is known: no poll of unknown result lies between
-    the last record that they are known to have received and the start of the pause. (After such a
-    poll an assignment may begin later than that record.)"""
-    lost = (
-        turns.filter(pl.col(own).is_not_null() & pl.col("lost_until_ns").is_not_null())
-        .sort("t_invoke_ns")
-        .select(own, "lost_until_ns", lost_ns="t_invoke_ns")
-        .with_columns(pl.col("lost_until_ns").cum_max().over(own))
-    )
-    known = pl.col("lost_until_ns") < pl.col("given_ns").fill_null(-NEVER)
-    return (
-        paused.join_asof(
-            lost,
-            left_on="began_ns",
-            right_on="lost_ns",
-            by=own,
-            strategy="backward",
-            coalesce=False,
-            check_sortedness=False,
-        )
-        .filter(pl.col("lost_until_ns").is_null() | known)
-        .drop("lost_ns", "lost_until_ns")
     )
 
 

@@ -12,6 +12,7 @@ from linearizability.hand_written.rows import (
     Invalid,
     Row,
     Valid,
+    at,
 )
 
 UNSTABLE = ASKS(None, type="fail", error="UNSTABLE_OFFSET_COMMIT")
@@ -53,6 +54,21 @@ VALID: Valid = {
     "a commit of unknown outcome takes effect late": (
         [COMMITS(1, type="info"), COMMITS(2), ASKS(2), ASKS(1)]
     ),
+    "a commit of unknown outcome takes effect half a minute after its end": [
+        COMMITS(1, type="info", **at(0)),
+        COMMITS(2, **at(30)),
+        ASKS(1, **at(90)),
+    ],
+    "only a commit of unknown outcome explains an offset that nothing replaced": [
+        COMMITS(1, type="info", **at(0)),
+        ASKS(1, **at(3600)),
+    ],
+    "a transaction sends offsets while another commit is under way": [
+        COMMITS(2, t_complete_ns=99),
+        SENDS_OFFSET(1),
+        {"f": "commit", **TXN},
+        ASKS(1, t_invoke_ns=100, t_complete_ns=105),
+    ],
     "OffsetFetch overlaps the commit": [COMMITS(1), ASKS(2, t_complete_ns=99), COMMITS(2)],
     "another group has committed nothing": [COMMITS(1), ASKS(None, group="h")],
     "metadata and leader epoch come back with the offset": (
@@ -114,6 +130,18 @@ VALID: Valid = {
 }
 
 INVALID: Invalid = {
+    "a commit of unknown outcome takes effect an hour after its end": (
+        [COMMITS(1, type="info", **at(0)), COMMITS(2, **at(3600)), ASKS(1, **at(3700))],
+        [("commit-took-effect-late", (0, 1, 2))],
+    ),
+    "a deletion of unknown outcome takes effect an hour after its end": (
+        [COMMITS(None, type="info", **at(0)), COMMITS(2, **at(3600)), ASKS(None, **at(3700))],
+        [("commit-took-effect-late", (0, 1, 2))],
+    ),
+    "a transaction's offsets replace those of a commit that came after them": (
+        [SENDS_OFFSET(1), COMMITS(2), {"f": "commit", **TXN}, ASKS(1)],
+        [("unexplained-offset", (1, 3))],
+    ),
     "a deleted offset comes back": (
         [COMMITS(1), COMMITS(None), ASKS(1)],
         [("unexplained-offset", (1, 2))],

@@ -14,6 +14,8 @@ from linearizability.self_test.lookup import (
 )
 from linearizability.self_test.model.world import Row
 
+HOUR_NS = 3_600_000_000_000
+
 
 def forget_a_commit(rows: list[Row], rng: Random) -> list[Row] | None:
     """Plant an anomaly: a group gets a position that was never committed, or at the end none
@@ -69,6 +71,42 @@ def commit_after_a_successor(rows: list[Row], rng: Random) -> list[Row] | None:
         change = {"generation": generation, "member_id": member}
         rows = [changed_row(row, victim, change) for row in rows]
     return rows
+
+
+def take_effect_an_hour_late(rows: list[Row], rng: Random) -> list[Row] | None:
+    """Plant an anomaly: after the end of the run a position is committed once more, and then a
+    group gets the one of an earlier commit, which was answered with an error."""
+    commits = [row for row in rows if row["f"] == F.COMMIT_OFFSETS.value and row["type"] == "info"]
+    return _replaced_and_back(rows, rng, commits)
+
+
+def put_a_transaction_above_a_later_commit(rows: list[Row], rng: Random) -> list[Row] | None:
+    """Plant an anomaly: after the end of the run a position is committed once more, and then a
+    group gets the one that an earlier transaction had sent."""
+    sent = [row for row in rows if row["f"] == F.SEND_OFFSETS.value and row["type"] == "ok"]
+    return _replaced_and_back(rows, rng, sent)
+
+
+def _replaced_and_back(rows: list[Row], rng: Random, victims: list[Row]) -> list[Row] | None:
+    if not victims:
+        return None
+    victim = rng.choice(victims)
+    place = {column: victim[column] for column in ("topic", "partition", "group")}
+    at_ns = over_ns(rows) + HOUR_NS
+    replaced = {
+        "f": F.COMMIT_OFFSETS.value,
+        "type": "ok",
+        "offset": NOT_OURS,
+        "op_id": NOT_OURS - 1,
+    }
+    later = {"t_invoke_ns": at_ns, "t_complete_ns": at_ns + 1}
+    told = {"offset": victim["offset"], "final": True}
+    asked = {"t_invoke_ns": at_ns + 2, "t_complete_ns": at_ns + 3}
+    return [
+        *rows,
+        _of_nobody(F.COMMIT_OFFSETS) | place | replaced | later,
+        _of_nobody(F.FETCH_OFFSETS) | place | told | asked,
+    ]
 
 
 def _before(rows: list[Row], row: Row) -> list[Row]:
@@ -131,6 +169,11 @@ def _of_nobody(f: F) -> Row:
 CLAUSES: Clauses = {
     "a group gets an offset that no commit explains, or none after a commit": by(
         "unexplained-offset forgotten-offset", forget_a_commit
+    ),
+    "a commit takes effect after a later commit had replaced it": by(
+        "commit-took-effect-late unexplained-offset",
+        take_effect_an_hour_late,
+        put_a_transaction_above_a_later_commit,
     ),
     "a commit in an older generation is accepted": by(
         "old-generation-commits", commit_for_a_past_generation, commit_for_its_own_past

@@ -53,6 +53,14 @@ MAY_BE_OLD_NS = 60 * 1_000_000_000
 UNEXPLAINED, OLD_GENERATION = "unexplained-offset", "old-generation-commits"
 FORGOTTEN, TWO_OWNERS = "forgotten-offset", "two-owners"
 UNDECIDED, HANGING = "told-while-undecided", "undecided-for-ever"
+TOO_LATE = "commit-took-effect-late"
+ARRIVES_NS = 60 * 1_000_000_000
+"""The nanoseconds after its end in which a commit of unknown outcome may still reach the
+coordinator, while no fault holds it up (`overdue.py` excuses faults)."""
+REACHED_NS = pl.coalesce("t_complete_ns", pl.col("t_invoke_ns") + ARRIVES_NS) + pl.when(IS_OK).then(
+    0
+).otherwise(ARRIVES_NS)
+"""The time until which a commit, also one in a transaction, can have reached the coordinator."""
 MARKED_NS = 10 * 1_000_000_000
 """The nanoseconds that markers take at most while no node is down (`overdue.py` excuses the minute
 after a fault)."""
@@ -66,6 +74,9 @@ class CommittedOffsets(Checker):
       commit had replaced; or the leader epoch or metadata in the answer differs from the commit's,
       if the history has both.
     - `forgotten-offset`: an answer names no offset, although a commit was acknowledged before.
+    - `commit-took-effect-late`: an answer names an offset, or none, that only commits of unknown
+      outcome explain, and all of these had ended a minute before the last commit in force began.
+      Faults since that commit of unknown outcome excuse this (`overdue.py`).
     - `old-generation-commits`: a commit was accepted although it was invoked after a commit of a
       newer generation (KIP-848: member epoch) had been accepted for the partition. If members are
       known, the newer commit must be another member's, since a consumer may use an older epoch of
@@ -82,8 +93,10 @@ class CommittedOffsets(Checker):
       the end had been acknowledged, or the largest time-out and the coordinator's check for
       timed-out transactions were over. Faults in the minute before excuse this (`overdue.py`).
 
-    Commits that overlap may have reached the coordinator in any order. A commit of unknown outcome,
-    and a commit in a transaction that was not aborted, may take effect at any time. A former
+    Commits that overlap may have reached the coordinator in any order. A commit of unknown outcome
+    may reach it until a minute after its end. The offsets of a transaction that was not aborted
+    take effect with its end, but their place in the order of commits is that of TxnOffsetCommit
+    (OffsetMetadataManager.replayEndTransactionMarker). A former
     coordinator that does not know its successor answers from its old state, since OffsetFetch is
     not replicated: until the final phase an answer may be a minute old. The history must contain
     every commit of the group, and every deletion (OffsetDelete, DeleteGroups) as a commit without
@@ -106,15 +119,22 @@ class CommittedOffsets(Checker):
 
     def anomalies(self, events: pl.LazyFrame) -> pl.LazyFrame:
         fetches = with_last_commit(events)
-        found = fetches.join(explained(fetches, events), on=[*OF_GROUP, "op_id"], how="anti")
+        answer = [*OF_GROUP, "op_id"]
+        explanations = explained(fetches, events)
+        in_time = explanations.filter("in_time").select(answer)
+        found = fetches.join(in_time.unique(), on=answer, how="anti")
         found = found.filter(pl.col("offset").is_not_null() | pl.col("last_op").is_not_null())
+        late_ones = explanations.group_by(answer).agg(pl.col("commit_op").max())
+        found = found.join(late_ones, on=answer, how="left")
         message = pl.format(
             "group {} fetched its committed offset and got {}, which no commit explains",
             "group",
             pl.col("offset").cast(pl.String).fill_null("none"),
         )
         is_none = pl.col("offset").is_null()
+        is_late = pl.col("commit_op").is_not_null()
         kind = pl.when(is_none).then(pl.lit(FORGOTTEN)).otherwise(pl.lit(UNEXPLAINED))
+        kind = pl.when(is_late).then(pl.lit(TOO_LATE)).otherwise(kind)
         late = of_older_generations(events)
         again = of_replaced_owners(events)
         owners = pl.format(
@@ -142,7 +162,7 @@ class CommittedOffsets(Checker):
         )
         return pl.concat(
             [
-                describe(found, KEY, kind, ["op_id", "last_op"], message, "broker"),
+                describe(found, KEY, kind, ["op_id", "last_op", "commit_op"], message, "broker"),
                 describe(late, KEY, OLD_GENERATION, ["op_id", "newest_op"], accepted, "broker"),
                 describe(
                     while_undecided(events), KEY, UNDECIDED, ["op_id", "send_op"], hasty, "broker"
@@ -356,24 +376,27 @@ def with_last_commit(events: pl.LazyFrame) -> pl.LazyFrame:
 
 
 def explained(fetches: pl.LazyFrame, events: pl.LazyFrame) -> pl.LazyFrame:
-    """Return the answers that some commit explains: one that had begun before the answer, and was
-    not over before the last commit in force began."""
-    over_ns = pl.when(IN_FORCE).then(pl.col("t_complete_ns"))
+    """Return the answers that some commit explains, which had begun before the answer: OF_GROUP,
+    op_id, commit_op; in_time: whether the commit can have reached the coordinator after the last
+    commit in force began. Commits whose outcome is known are left out if they cannot."""
     commits = events.filter(COMMITTED).select(
         *OF_GROUP,
         pl.col("offset").fill_null(NO_POSITION),
+        commit_op="op_id",
         begun_ns="t_invoke_ns",
-        over_ns=over_ns,
+        reached_ns=REACHED_NS,
+        is_unknown=~IS_OK,
         beside=pl.when(IS_OK).then("detail"),
     )
+    in_time = (pl.col("reached_ns") >= pl.col("last_ns")).fill_null(True)
     return (
         fetches.with_columns(pl.col("offset").fill_null(NO_POSITION))
         .join(commits, on=[*OF_GROUP, "offset"])
+        .with_columns(in_time=in_time)
         .filter(
             (pl.col("begun_ns") <= pl.col("answered_ns"))
-            & (pl.col("over_ns") >= pl.col("last_ns")).fill_null(True)
+            & (pl.col("in_time") | pl.col("is_unknown"))
             & (pl.col("beside").is_null() | (pl.col("beside") == pl.col("detail").fill_null("")))
         )
-        .select(*OF_GROUP, "op_id")
-        .unique()
+        .select(*OF_GROUP, "op_id", "commit_op", "in_time")
     )

@@ -91,17 +91,29 @@ def committed_offsets(rows: list[Row]) -> Found:
             if before
             else []
         )
-        explained = any(
-            r["offset"] == fetch["offset"]
+        explanations = [
+            r
+            for r in commits
+            if r["offset"] == fetch["offset"]
             and r["t_invoke_ns"] <= fetch["t_complete_ns"]
             and (r["type"] != "ok" or r["detail"] in (None, fetch["detail"] or ""))
-            and (r not in in_force or latest is None or r["t_complete_ns"] >= latest)
-            for r in commits
-        )
-        if not explained and (fetch["offset"] is not None or last):
+        ]
+        in_time = [r for r in explanations if latest is None or _reached_ns(r) >= latest]
+        late = [r for r in explanations if r["type"] != "ok"]
+        if not in_time and (fetch["offset"] is not None or last):
             kind = "forgotten-offset" if fetch["offset"] is None else "unexplained-offset"
-            found.add((kind, operations(fetch, *last), fetch["place"]))
+            newest = sorted(late, key=lambda r: r["op_id"])[-1:]
+            kind = "commit-took-effect-late" if newest else kind
+            found.add((kind, operations(fetch, *last, *newest), fetch["place"]))
     return found | _old_generations(rows) | _two_owners(rows)
+
+
+def _reached_ns(commit: Row) -> int:
+    """Return the time until which the commit can have reached the coordinator."""
+    minute = 60 * 10**9
+    done: int | None = commit["t_complete_ns"]
+    over = commit["t_invoke_ns"] + minute if done is None else done
+    return over if commit["type"] == "ok" else over + minute
 
 
 def _commits_of_generations(rows: list[Row]) -> list[Row]:

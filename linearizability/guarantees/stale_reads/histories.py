@@ -69,6 +69,21 @@ VALID: Valid = {
     "a poll of unknown outcome may have received the record": (
         [*BEGUN, NOTHING(type="info", **at(2)), NOTHING(**at(3600))]
     ),
+    "a poll of unknown outcome that has no end may still receive the record": (
+        [
+            *BEGUN,
+            NOTHING(type="info", t_complete_ns=None, t_invoke_ns=at(2)["t_invoke_ns"]),
+            S(2, 1, **at(50)),
+            NOTHING(**at(3600)),
+        ]
+    ),
+    "the reader gave the partition up before its poll of unknown outcome": [
+        *BEGUN,
+        ASSIGN(partition=1, **at(2)),
+        NOTHING(type="info", **at(3)),
+        S(2, 1, **at(5)),
+        NOTHING(**at(3600)),
+    ],
     "a slow reader still receives older records": (
         [*BEGUN, S(2, 1, **at(2)), P(1, 0, **at(50)), NOTHING(**at(100)), P(2, 1, **at(109))]
     ),
@@ -103,6 +118,30 @@ INVALID: Invalid = {
             NOTHING(**at(3600)),
         ],
         [("stale-read", (4, 5, 6))],
+    ),
+    "polls return nothing of what was sent after one of unknown outcome": (
+        [*BEGUN, NOTHING(type="info", **at(2)), S(2, 1, **at(5)), NOTHING(**at(3600))],
+        [("stale-read", (2, 3, 4))],
+    ),
+    "nothing of what was sent after a poll of unknown outcome, by a new assignment": (
+        [
+            *BEGUN,
+            NOTHING(type="info", **at(2)),
+            ASSIGN(**at(3)),
+            S(2, 1, **at(5)),
+            NOTHING(**at(3600)),
+        ],
+        [("stale-read", (3, 4, 5))],
+    ),
+    "a group receives nothing of what was sent after a member's poll of unknown outcome": (
+        [
+            ASSIGN(**MEMBER, **at(0)),
+            S(1, 0, **at(1)),
+            NOTHING(type="info", **MEMBER, **at(2)),
+            S(2, 1, **at(5)),
+            NOTHING(**(MEMBER | {"process": 2, "member_id": "n"}), **at(3600)),
+        ],
+        [("stale-read", (2, 3, 4))],
     ),
     "a reader receives one record and then nothing": (
         [*BEGUN, P(1, 0, **at(2)), S(2, 1, **at(10)), NOTHING(**at(71))],

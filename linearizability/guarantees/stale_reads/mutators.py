@@ -10,6 +10,8 @@ from linearizability.self_test.lookup import (
     data_rows,
     log_starts,
     nothing_of,
+    over_ns,
+    sent_once,
     where_nothing_is_compacted,
 )
 from linearizability.self_test.model.world import Row
@@ -22,11 +24,7 @@ def keep_waiting(rows: list[Row], rng: Random) -> list[Row] | None:
     since events at the same instant have no order, and none that may have received the record in a
     poll of unknown result."""
     starts = log_starts(rows)
-    at_once = {
-        (row["process"], row["session"])
-        for row in rows
-        if row["f"] == F.ASSIGN.value and row["t_invoke_ns"] == row["t_complete_ns"]
-    }
+    at_once = _assigned_at_once(rows)
     lost = {
         row["process"]
         for row in rows
@@ -70,8 +68,76 @@ def keep_waiting(rows: list[Row], rng: Random) -> list[Row] | None:
     return [*kept, another_read(victim, isolation="read_committed", member_id=None)]
 
 
+@where_nothing_is_compacted
+def keep_waiting_after_a_lost_poll(rows: list[Row], rng: Random) -> list[Row] | None:
+    """Plant an anomaly: after a poll of unknown result, a reader that is no member of a group
+    receives nothing more of a partition, though a record was sent there after that poll, and
+    another reader receives it."""
+    starts = log_starts(rows)
+    sends, at_once = sent_once(rows), _assigned_at_once(rows)
+    lost: dict[int, list[Row]] = {}
+    for row in rows:
+        if row["f"] == F.POLL.value and _tells_nothing(row, "info"):
+            lost.setdefault(row["process"], []).append(row)
+    late = [
+        (lost[record["process"]][-1], record)
+        for record in data_rows(rows)
+        if record["process"] in lost
+        and record["group"] is None
+        and record["value"] in sends
+        and (record["process"], record["session"]) not in at_once
+        and record["offset"] >= starts[record["partition"]]
+        and over_ns(lost[record["process"]]) < sends[record["value"]]["t_invoke_ns"]
+        and None not in [poll["t_complete_ns"] for poll in lost[record["process"]]]
+        and _polls_to_the_end(rows, record)
+    ]
+    if not late:
+        return None
+    poll, victim = rng.choice(late)
+    mine = (victim["process"], victim["partition"])
+    kept = [
+        nothing_of(row)
+        if row["f"] == F.POLL.value
+        and (row["process"], row.get("partition")) == mine
+        and row["op_id"] > poll["op_id"]
+        else row
+        for row in rows
+    ]
+    return [*kept, another_read(victim, isolation="read_committed", member_id=None)]
+
+
+def _assigned_at_once(rows: list[Row]) -> set[tuple[int, int]]:
+    """Return the processes and sessions whose assignment took no time: events at the same instant
+    have no order, so it may have come after what follows it."""
+    return {
+        (row["process"], row["session"])
+        for row in rows
+        if row["f"] == F.ASSIGN.value and row["t_invoke_ns"] == row["t_complete_ns"]
+    }
+
+
+def _tells_nothing(row: Row, outcome: str) -> bool:
+    return row["type"] == outcome and row.get("offset") is None
+
+
+def _polls_to_the_end(rows: list[Row], record: Row) -> bool:
+    """Return whether the record's reader polled in the same session, without any other outcome than
+    success, until the bound had passed."""
+    later = [
+        row
+        for row in rows
+        if row["process"] == record["process"] and row["op_id"] > record["op_id"]
+    ]
+    session = [row for row in later if row["session"] == record["session"]]
+    polls = [row for row in session if row["f"] == F.POLL.value and row["type"] == "ok"]
+    end_ns = record["t_complete_ns"] + NOTHING_STATED.stale_after_ns
+    return any(end_ns < row["t_invoke_ns"] < row["t_complete_ns"] for row in polls) and all(
+        _tells_nothing(row, "ok") or row["type"] == "ok" for row in session
+    )
+
+
 CLAUSES: Clauses = {
     "a polling reader does not receive a readable record within the bound": by(
-        "stale-read", keep_waiting
+        "stale-read", keep_waiting, keep_waiting_after_a_lost_poll
     )
 }

@@ -12,28 +12,27 @@ TURNS = ("assign", "subscribe", "leave", "crash")
 
 def stale_reads(rows: list[Row]) -> Found:
     bound = NOTHING_STATED.stale_after_ns
-    moves: dict[Any, list[Row]] = {}
-    for row in rows:
-        read = is_given(row) and row["client"] != "raw"
-        assigned = row["f"] == "assign" and row["type"] == "ok"
-        if row["topic"] is not None and (read or assigned or _is_lost(row)):
-            moves.setdefault((row["place"], _who(row)), []).append(row)
     found: Found = set()
-    for (place, who), own in moves.items():
-        before, given_ns = -1, -NEVER
+    for (place, who), own in _moves(rows).items():
+        before, given_ns, placed_ns, lost_ns = -1, -NEVER, -NEVER, -NEVER
         for n, row in enumerate(own):
-            before = NEVER if _is_lost(row) else row["offset"] if is_given(row) else before
-            given_ns = given_ns if row["f"] == "assign" else over_at(row)
-            if _may_have_gone_on(rows, who, given_ns, over_at(row)):
-                continue
-            until = own[n + 1]["t_invoke_ns"] if n + 1 < len(own) else NEVER
+            if _is_lost(row):
+                lost_ns = max(lost_ns, _ended_at(row))
+            else:
+                placed_ns = over_at(row)
+            if is_given(row):
+                before, given_ns = row["offset"], over_at(row)
             known = _known(rows, place, row["isolation"] != "read_uncommitted")
-            lacking = {offset: first for offset, first in known.items() if offset > before}
+            first = before + 1
+            if lost_ns >= given_ns and lost_ns > -NEVER:
+                first = max(first, _first_sent_after(rows, place, lost_ns))
+            lacking = {offset: told for offset, told in known.items() if offset >= first}
             if not lacking:
                 continue
-            since = over_at(row)
-            until = min([until, *(t for t in _turns(rows, who) if t >= since)])
-            start = max(since, min(known_ns for known_ns, _ in lacking.values()))
+            since = _ended_at(row) if _is_lost(row) else over_at(row)
+            until = own[n + 1]["t_invoke_ns"] if n + 1 < len(own) else NEVER
+            until = min([until, *(t for t in _turns(rows, who) if t >= placed_ns)])
+            start = max(since, min(known_ns for known_ns, _, _ in lacking.values()))
             proofs = [
                 poll
                 for undisturbed, disturbed in undisturbed_times(rows)
@@ -47,6 +46,45 @@ def stale_reads(rows: list[Row]) -> Found:
     return found
 
 
+def _moves(rows: list[Row]) -> dict[Any, list[Row]]:
+    """Return (place, reader) -> the rows that moved the reader there, from the first on that placed
+    it, and its polls of unknown outcome."""
+    moves: dict[Any, list[Row]] = {}
+    for row in rows:
+        read = is_given(row) and row["client"] != "raw"
+        assigned = row["f"] == "assign" and row["type"] == "ok"
+        if row["topic"] is not None and (read or assigned):
+            moves.setdefault((row["place"], _who(row)), []).append(row)
+        elif _is_lost(row):
+            for (place, who), own in moves.items():
+                anywhere = row["topic"] is None and row[who[0]] == who[1]
+                if anywhere or (row["place"], _who(row)) == (place, who):
+                    own.append(row)
+    return moves
+
+
+def _ended_at(lost: Row) -> int:
+    done: int | None = lost["t_complete_ns"]
+    return lost["t_invoke_ns"] + UNSEEN_NS if done is None else done
+
+
+def _first_sent_after(rows: list[Row], place: Any, lost_ns: int) -> int:
+    """Return the lowest offset of a record that was sent after this time, NEVER if there is
+    none."""
+    sent: dict[int, int] = {}
+    for row in rows:
+        if (row["f"], row["place"]) == ("send", place) and row["value"] is not None:
+            value, asked_ns = row["value"], row["t_invoke_ns"]
+            sent[value] = min(sent.get(value, asked_ns), asked_ns)
+    later = [
+        offset
+        for committed in (True, False)
+        for offset, (_, _, value) in _known(rows, place, committed).items()
+        if sent.get(value, -NEVER) > lost_ns
+    ]
+    return min(later, default=NEVER)
+
+
 def _who(row: Row) -> tuple[str, Any]:
     if row["group"] is not None and row["member_id"] is not None:
         return "group", row["group"]
@@ -58,24 +96,7 @@ def _is_lost(row: Row) -> bool:
 
 
 def _turns(rows: list[Row], who: tuple[str, Any]) -> list[int]:
-    return [
-        row["t_invoke_ns"]
-        for row in rows
-        if row[who[0]] == who[1] and (row["f"] in TURNS or (_is_lost(row) and row["topic"] is None))
-    ]
-
-
-def _may_have_gone_on(rows: list[Row], who: tuple[str, Any], given_ns: int, began_ns: int) -> bool:
-    """Return whether a poll of unknown outcome may have delivered something to the reader between
-    its last record and a pause."""
-    return any(
-        _is_lost(row)
-        and row["topic"] is None
-        and row[who[0]] == who[1]
-        and row["t_invoke_ns"] <= began_ns
-        and (row["t_complete_ns"] or row["t_invoke_ns"] + UNSEEN_NS) >= given_ns
-        for row in rows
-    )
+    return [row["t_invoke_ns"] for row in rows if row[who[0]] == who[1] and row["f"] in TURNS]
 
 
 def _proofs(
@@ -97,11 +118,11 @@ def _proofs(
     ]
 
 
-def _known(rows: list[Row], place: Any, committed: bool) -> dict[int, tuple[int, int]]:
+def _known(rows: list[Row], place: Any, committed: bool) -> dict[int, tuple[int, int, Any]]:
     """Return offset -> (the time since which its record was known to be there, the operation that
-    showed it)."""
+    showed it, its value)."""
     here = [row for row in rows if row["place"] == place]
-    shown: list[tuple[int, int, int]] = []
+    shown: list[tuple[int, tuple[int, int, Any]]] = []
     for row in here:
         if is_given(row) and row["client"] != "raw" and row["t_complete_ns"] is not None:
             of_committed = row["isolation"] == "read_committed"
@@ -116,17 +137,18 @@ def _known(rows: list[Row], place: Any, committed: bool) -> dict[int, tuple[int,
             ]
             if of_committed or not committed:
                 first = min(r["t_complete_ns"] for r in same)
-                shown.append((row["offset"], first, same[0]["op_id"]))
+                shown.append((row["offset"], (first, same[0]["op_id"], same[0]["value"])))
         if is_acked(row) and not committed:
-            shown.append((row["offset"], row["t_complete_ns"], row["op_id"]))
+            told = row["t_complete_ns"], row["op_id"], row["value"]
+            shown.append((row["offset"], told))
         if is_acked(row) and committed and row["outcome"] in ("plain", "committed"):
             stable = max([row["t_complete_ns"], *_open_until(rows, here, row)])
             if stable < NEVER:
-                shown.append((row["offset"], stable, row["op_id"]))
-    found: dict[int, tuple[int, int]] = {}
-    for offset, known_ns, op_id in shown:
+                shown.append((row["offset"], (stable, row["op_id"], row["value"])))
+    found: dict[int, tuple[int, int, Any]] = {}
+    for offset, told in shown:
         if not may_be_gone(rows, place, offset):
-            found[offset] = min(found.get(offset, (NEVER, 0)), (known_ns, op_id))
+            found[offset] = min(found.get(offset, told), told, key=lambda each: each[:2])
     return found
 
 

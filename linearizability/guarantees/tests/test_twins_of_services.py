@@ -55,7 +55,7 @@ POLLS = rows_of(
     client=st.sampled_from([None, "raw"]),
 )
 NOTHING = rows_of(
-    f="poll", **READER, isolation=ISOLATION, type=st.sampled_from(["ok"] * 5 + ["info"])
+    f="poll", **READER, isolation=ISOLATION, type=st.sampled_from(["ok"] * 2 + ["info"])
 )
 LOST = rows_of(f="poll", **HERE, **READER, type="info")
 ASSIGNS = rows_of(f="assign", **HERE, **READER, isolation=ISOLATION)
