@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 from reference_impl.core.broker import Broker
 from reference_impl.core.effects import Effect, GiveWay, Respond
@@ -25,7 +25,7 @@ def handle_offset_delete(broker: Broker, request: Request) -> Iterator[Effect]:
         # VALIDATE
         broker.access.require(request, DELETE_GROUP, request.body.group_id)
         checked_group(broker, request.body.group_id)
-        rows: list[tuple[TopicPartition, Struct]] = []
+        rows: dict[TopicPartition, list[Struct]] = {}  # a request may repeat a partition
         for topic in request.body.topics:
             yield GiveWay(request)
             answer = RESPONSE.struct("OffsetDeleteResponseTopic", name=topic.name)
@@ -38,7 +38,7 @@ def handle_offset_delete(broker: Broker, request: Request) -> Iterator[Effect]:
                     row.error_code = ErrorCode.TOPIC_AUTHORIZATION_FAILED
                 answer.partitions.append(row)
                 if row.error_code == ErrorCode.NONE:
-                    rows.append(((topic.name, wanted.partition_index), row))
+                    rows.setdefault((topic.name, wanted.partition_index), []).append(row)
         # DEDUPLICATE: what is not committed is not deleted. APPLY
         delete(broker, request.body.group_id, rows)
     except Refused as refused:
@@ -59,16 +59,17 @@ def checked_group(broker: Broker, group_id: str) -> Group:
     return group
 
 
-def delete(broker: Broker, group_id: str, rows: list[tuple[TopicPartition, Struct]]) -> None:
+def delete(broker: Broker, group_id: str, rows: Mapping[TopicPartition, list[Struct]]) -> None:
     """Delete the offsets of partitions that the group does not read, and set the error in the rows
     of those that it does. Raise Refused if the group has changed so that its offsets may not be
     deleted any more."""
     group = checked_group(broker, group_id)
-    read = group.topics_read({topic for (topic, _), _ in rows})
-    for (topic, _), row in rows:
+    read = group.topics_read({topic for topic, _ in rows})
+    for topic, partition in rows:
         if topic in read:
-            row.error_code = ErrorCode.GROUP_SUBSCRIBED_TO_TOPIC
-    unread = [key for key, _ in rows if key[0] not in read]
+            for row in rows[topic, partition]:
+                row.error_code = ErrorCode.GROUP_SUBSCRIBED_TO_TOPIC
+    unread = [key for key in rows if key[0] not in read]
     broker.groups.of(group_id).delete_offsets(group_id, unread)
 
 

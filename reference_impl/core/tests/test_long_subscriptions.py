@@ -101,3 +101,16 @@ def test_a_group_that_is_too_long_for_one_batch_is_refused_before_it_is_upgraded
     with within(0.2):
         answer = new.ask(topic_partitions=[], **new.heartbeat_fields)
     assert answer.error_code == ErrorCode.INVALID_COMMIT_OFFSET_SIZE
+
+
+def test_a_partition_that_a_request_repeats_is_deleted_once() -> None:
+    """Its tombstones together would exceed a batch, and the whole request would be refused."""
+    world = group_client.new_world()
+    nobody = Client(world, 1)
+    assert nobody.commit(5, generation_id_or_member_epoch=-1, member_id="") == ErrorCode.NONE
+    row = DELETE.struct("OffsetDeleteRequestPartition", partition_index=0)
+    topic = DELETE.struct("OffsetDeleteRequestTopic", name="t", partitions=[row] * 60_000)
+    answer = world.call(ApiKey.OFFSET_DELETE, 0, group_id="g", topics=[topic])
+    assert answer.error_code == ErrorCode.NONE
+    assert {row.error_code for row in answer.topics[0].partitions} == {ErrorCode.NONE}
+    assert group_client.committed(world) == -1
