@@ -1,4 +1,5 @@
-"""One cause is one group, told with everything that the author of a broker asks first."""
+"""Anomalies with one cause become one group, whose story has the facts that the author of a broker
+needs first."""
 
 from __future__ import annotations
 

@@ -44,7 +44,7 @@ RACK_AWARE = "org.apache.kafka.common.replica.RackAwareReplicaSelector"
 _SELECTORS = (RACK_AWARE, "org.apache.kafka.common.replica.LeaderSelector")
 
 _EACH_ITSELF = ",".join(f"{protocol}:{protocol}" for protocol in PROTOCOLS)
-"""A listener which is called like a protocol speaks it."""
+"""The protocol of each listener unless it is configured: the one that has the listener's name."""
 
 _OBEYED = (
     ConfigKey("add.partitions.to.txn.retry.backoff.max.ms", _I, "100", 0),

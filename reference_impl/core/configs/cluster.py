@@ -60,9 +60,9 @@ INTERNAL_IN_SYNC = "transaction.state.log.min.isr"
 
 
 def of_internal_topics(brokers: int) -> dict[str, str]:
-    """Return the settings with which so few brokers can have internal topics: as many copies as
-    there are brokers, Kafka's default of 3 at most. With fewer brokers than copies a topic is not
-    created; Kafka's own server.properties lowers the same keys to 1."""
+    """Return the settings that let this number of brokers have internal topics: as many copies as
+    there are brokers, but at most Kafka's default of 3. A topic with more copies than brokers is
+    not created, which is why Kafka's own server.properties lowers the same keys to 1."""
     copies = min(brokers, 3)
     return {**dict.fromkeys(INTERNAL_COPIES, str(copies)), INTERNAL_IN_SYNC: str(min(copies, 2))}
 

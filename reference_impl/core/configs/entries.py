@@ -33,7 +33,7 @@ class ConfigSource(IntEnum):
 
 @dataclass(frozen=True)
 class Synonym:
-    """A setting that would be in force if those before it were not."""
+    """A setting that would be in force if the synonyms before it were not set."""
 
     name: str
     value: str | None
@@ -68,7 +68,7 @@ class ConfigEntry:
 
 Names = frozenset[str]
 ALL: Names = frozenset()
-"""In place of the names of keys: every key of the resource."""
+"""Given instead of names of keys, it means every key of the resource."""
 
 
 def chosen(names: Names, *tables: Iterable[str]) -> list[str]:
@@ -152,7 +152,7 @@ _FAMILIES = (
     ("log.roll.jitter.ms", "log.roll.jitter.hours"),
     ("log.roll.ms", "log.roll.hours"),
 )
-"""One setting under several names, the finest unit first: that goes before the others."""
+"""The names of one setting in several units. The first, with the finest unit, overrides the rest."""
 _FAMILY_OF = {name: family for family in _FAMILIES for name in family[:1]}
 
 

@@ -14,7 +14,7 @@ _SHORT, _D, _LIST = ConfigType.SHORT, ConfigType.DOUBLE, ConfigType.LIST
 _CLASS, _P = ConfigType.CLASS, ConfigType.PASSWORD
 
 NOTE = "Known to Apache Kafka; without effect on this broker."
-"""The documentation that DescribeConfigs answers for each."""
+"""The text that DescribeConfigs returns as the documentation of each of these keys."""
 
 WITHOUT_EFFECT = table(
     ConfigKey("alter.config.policy.class.name", _CLASS, None),
@@ -240,8 +240,8 @@ ALTERABLE = frozenset(
         "share.coordinator.cached.buffer.max.bytes",
     }
 )
-"""Those which may be changed while a broker runs (KIP-226), but for security: to accept a keystore
-without using it would deceive."""
+"""The keys without effect that may be changed while a broker runs (KIP-226). Keys of security are
+not among them: an accepted keystore that is not used would mislead the administrator."""
 
 THROTTLES = table(
     ConfigKey("follower.replication.throttled.rate", _L, str(LONG_MAX), 0),

@@ -319,8 +319,8 @@ class PartitionLog(ReadableLog):
         self._close_files()
 
     def move_away(self) -> str:
-        """Rename the partition's directory for deletion: a crash half-way leaves no half a
-        partition. Return the new directory, which the caller deletes later."""
+        """Rename the partition's directory, so that a crash during the deletion leaves no part of
+        it in use. Return the new directory, which the caller deletes later."""
         self.is_closed = True
         self._close_files()
         doomed = deleted_directory(self.directory, self.topic_id)

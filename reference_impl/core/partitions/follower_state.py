@@ -38,6 +38,7 @@ class FollowerState:
         self._leader_end_offset, self._fetched_ms = leader_end_offset, now_ms
 
     def left_behind(self, heard_ms: int) -> None:
-        """Note that the leader appends, when the follower had everything. heard_ms: when its broker
-        fetched last; a session of many partitions does not name those without news."""
+        """Note that the leader is about to append, while the follower has the whole log. heard_ms:
+        when the follower's broker last sent any Fetch, since in a fetch session a Fetch does not
+        name partitions that have not changed."""
         self.caught_up_ms = max(self.caught_up_ms, heard_ms)

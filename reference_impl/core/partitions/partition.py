@@ -195,7 +195,7 @@ class Partition:
                     outsiders.setdefault(replica, {})[self] = None
 
     def withdraw_proposal(self) -> None:
-        """Forget the ISR that the controller has not given."""
+        """Forget the ISR that this leader has asked for, because the controller has refused it."""
         self.proposed_isr = None
         self.advance_high_watermark()
 

@@ -56,7 +56,8 @@ class ConnectionListeners:
 
     @property
     def of_controllers(self) -> dict[str, tuple[Endpoint, int]]:
-        """The same of each of the controller's listeners."""
+        """The advertised address of each of the controller's listeners, and the number of its
+        security protocol."""
         return self._with_protocols(self._of_controller.keys())
 
     def _with_protocols(self, names: AbstractSet[str]) -> dict[str, tuple[Endpoint, int]]:

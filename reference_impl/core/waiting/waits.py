@@ -107,8 +107,8 @@ class Outbox:
         self.posted.setdefault(name, handler)
 
     def post_each(self, names: Iterable[str], post: Callable[[str], None]) -> None:
-        """Let `post` look at each name and post a handler where it has work. Ten thousand may have,
-        so run a few handlers in each step."""
+        """Call `post` with each name, which posts a handler if there is work for that name. Run only
+        a few of these handlers in each step, since there may be ten thousand."""
         self.post(f"handlers {next(self._numbers)}", self._post_each(names, post))
 
     def _post_each(self, names: Iterable[str], post: Callable[[str], None]) -> Iterator[Effect]:

@@ -213,7 +213,8 @@ def test_an_error_message_that_is_too_long_is_cut_between_characters() -> None:
 
 
 def test_every_error_message_of_the_protocol_is_cut() -> None:
-    """Each string of a response whose name speaks of a message is one."""
+    """The codec shortens fields called error_message: no response has an error message of another
+    name."""
     for name in names():
         of = definition(name)
         fields = [field for struct in (of.root, *of._structs.values()) for field in struct.fields]

@@ -33,7 +33,7 @@ from reference_impl.wire.batches.records import (
 )
 
 ENCODED_AT_ONCE = 1000
-"""The number of records after whose encoding the broker may do other things."""
+"""The number of records that are encoded before other requests have their turn."""
 Steps = Generator[None, None, Buffer | None]
 """A generator that yields after each step of work, and returns the part of a batch that stays."""
 

@@ -193,8 +193,9 @@ class LogDirectory:
             self._written[name] = dict(offsets)
 
     def close(self, *, broker_epoch: int = -1) -> None:
-        """Close all logs cleanly, and last of all write the file that says so, unless the next
-        start must check the logs: after a crash on the way it does, too."""
+        """Close all logs cleanly, then write the file that says so, unless the next start must
+        check the logs. The file comes last, so that a start after a crash in between checks
+        them."""
         for log in self.logs.values():
             log.close(clean=True)
         self.checkpoint()

@@ -25,7 +25,7 @@ def put(log: PartitionLog, *pairs: KeyValue, at_ms: int = 1000, **fields: Any) -
 
 
 def clean_all(storage: Storage, log: PartitionLog, cleaned_to: int = 0, now_ms: int = 5000) -> int:
-    """Clean what may be cleaned, whether due or not; up to where it is clean."""
+    """Clean what may be cleaned, due or not. Return the offset up to which the log is clean."""
     *slices, done = clean(storage, cleanable(log, cleaned_to, now_ms, RULES), now_ms, RULES)
     assert set(slices) <= {None}
     assert done is not None
