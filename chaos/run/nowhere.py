@@ -1,64 +1,107 @@
 """Explain why no record of a run was acknowledged: the most frequent errors and log lines of its
-clients, and the answer to a Produce that is sent without them."""
+clients, the warnings that its brokers logged, and the answer to a Produce that is sent without
+them."""
 
 from __future__ import annotations
 
+import os
+import re
 from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 from chaos.record.counts import Counts
+from chaos.record.frequent_lines import FrequentLines
 
 NOTHING = "no record was acknowledged: the run shows nothing"
 ERRORS_MAX, LINES_MAX = 3, 3
 LINE_MAX = 200
 """The most characters of a message to show; some contain a whole record."""
+LOG_BYTES_MAX = 4 << 20
+"""The bytes that are read from the end of a node's log."""
+_GRAVE = re.compile(r"\b(?:WARN|WARNING|ERROR|FATAL|PANIC|panicked)\b")
+_COLOUR = re.compile(r"\x1b\[[0-9;]*m")
+_TIME = re.compile(r"^\W*\d{4}-\d\d-\d\d[T ][\d:.,]+(?:Z|[+-]\d\d:?\d\d)?\W*")
+_SETTINGS = (".properties", ".toml", ".json", ".conf")
+"""The endings of the files beside a node's logs that are none."""
 
 Logged = Sequence[tuple[str, int]]
 
 
-def why(counts: Counts, logged: Logged, answer: str | None) -> str:
-    """Explain in one paragraph why a run has no acknowledged record.
+@dataclass(frozen=True)
+class Nowhere:
+    """What is known about a run without an acknowledged record."""
 
-    logged: messages of the clients' own log, each with the number of its occurrences. answer: the
-    answer to a raw Produce at the end, or None if no broker could be asked.
-    """
-    parts = [_of(name, error, number, counts) for (name, error), number in _worst(counts)]
-    parts = [f"The clients' errors: {'; '.join(parts)}"] if parts else []
-    if lines := [f"{_short(line)} ({number:,} times)" for line, number in logged[:LINES_MAX]]:
-        parts.append(f"The clients logged: {'; '.join(lines)}")
-    if answer is not None:
-        parts.append(answer)
-    return ". ".join([NOTHING, *parts])
+    counts: Counts
+    clients: Logged
+    """Messages of the clients' own log, each with the number of its occurrences."""
+    brokers: Logged
+    """Warnings and errors in the brokers' logs, each with the number of its occurrences."""
+    answer: str | None
+    """The answer to a raw Produce at the end, or None if no broker could be asked."""
+
+    def why(self) -> str:
+        """Explain in one paragraph why the run has no acknowledged record."""
+        parts = [self._of(name, error, number) for (name, error), number in self._worst()]
+        parts = [f"The clients' errors: {'; '.join(parts)}"] if parts else []
+        for whose, logged in (("clients", self.clients), ("brokers", self.brokers)):
+            if lines := [f"{_short(line)} ({number:,} times)" for line, number in logged]:
+                parts.append(f"The {whose} logged: {'; '.join(lines)}")
+        if self.answer is not None:
+            parts.append(self.answer)
+        return ". ".join([NOTHING, *parts])
+
+    def facts(self) -> dict[str, Any]:
+        """Return the same facts for run.json."""
+        return {
+            "errors": [
+                {
+                    "operation": name,
+                    "error": error,
+                    "times": number,
+                    "detail": self.counts.details.get((name, error)),
+                }
+                for (name, error), number in self._worst()
+            ],
+            "log": _rows(self.clients),
+            "brokers_log": _rows(self.brokers),
+            "raw_produce": self.answer,
+        }
+
+    def _worst(self) -> list[tuple[tuple[str, str], int]]:
+        """Return the most frequent errors, those of writes first, since errors of polls explain
+        nothing when nothing was written."""
+        errors = self.counts.errors.items()
+        return sorted(errors, key=lambda item: (item[0][0] == "Poll", -item[1]))[:ERRORS_MAX]
+
+    def _of(self, name: str, error: str, number: int) -> str:
+        detail = self.counts.details.get((name, error))
+        told = f" ({_short(detail)})" if detail and detail != error else ""
+        return f"{name} {error} {number:,} times of {self.counts.by_operation[name]:,}{told}"
 
 
-def facts(counts: Counts, logged: Logged, answer: str | None) -> dict[str, Any]:
-    """Return the same facts for run.json."""
-    return {
-        "errors": [
-            {
-                "operation": name,
-                "error": error,
-                "times": number,
-                "detail": counts.details.get((name, error)),
-            }
-            for (name, error), number in _worst(counts)
-        ],
-        "log": [{"line": _short(line), "times": number} for line, number in logged[:LINES_MAX]],
-        "raw_produce": answer,
-    }
+def grave_lines(nodes: Path) -> list[tuple[str, int]]:
+    """Return the most frequent warnings and errors in the logs that a run has collected from its
+    nodes, without their times."""
+    lines = FrequentLines()
+    for file in sorted(nodes.glob("*/*")):
+        if file.is_file() and file.suffix not in _SETTINGS:
+            for line in _end_of(file).splitlines():
+                plain = _COLOUR.sub("", line)
+                if _GRAVE.search(plain):
+                    lines.add(_TIME.sub("", plain))
+    return lines.most_frequent(LINES_MAX)
 
 
-def _worst(counts: Counts) -> list[tuple[tuple[str, str], int]]:
-    """Return the most frequent errors, those of writes first, since errors of polls explain nothing
-    when nothing was written."""
-    ordered = sorted(counts.errors.items(), key=lambda item: (item[0][0] == "Poll", -item[1]))
-    return ordered[:ERRORS_MAX]
+def _end_of(file: Path) -> str:
+    with file.open("rb") as stream:
+        stream.seek(-min(LOG_BYTES_MAX, stream.seek(0, os.SEEK_END)), os.SEEK_END)
+        return stream.read().decode(errors="replace")
 
 
-def _of(name: str, error: str, number: int, counts: Counts) -> str:
-    detail = counts.details.get((name, error))
-    told = f" ({_short(detail)})" if detail and detail != error else ""
-    return f"{name} {error} {number:,} times of {counts.by_operation[name]:,}{told}"
+def _rows(logged: Logged) -> list[dict[str, Any]]:
+    return [{"line": _short(line), "times": number} for line, number in logged]
 
 
 def _short(text: str) -> str:

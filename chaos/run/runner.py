@@ -33,13 +33,13 @@ from chaos.record.hiding import scrub_files, scrubbed, secrets_of
 from chaos.record.memory import HISTORY
 from chaos.record.recorder import HistoryRecorder, RecorderError
 from chaos.record.run_directory import RunDirectoryError, Scenario
-from chaos.run import nowhere
 from chaos.run.costs import Costs
 from chaos.run.first_phase import REPLICAS_MAX
 from chaos.run.fitting import Parts, check_fit, client_in_virtual_time, family_of
 from chaos.run.guests.guest import Guest
 from chaos.run.guests.own_names import RenamedAdmin
 from chaos.run.interrupts import Interrupts
+from chaos.run.nowhere import LINES_MAX, Nowhere, grave_lines
 from chaos.run.phases import Administrator, Means, Phases
 from chaos.run.progress import Progress
 from chaos.run.result import RunError, RunResult
@@ -342,10 +342,11 @@ class _Run:
         run_directory.write(self.directory, self.facts)
 
     def _tell_why_nowhere(self) -> None:
-        logged = kept_log(self.shared.bootstrap).most_frequent(nowhere.LINES_MAX)
-        found = self.recorder.counts, logged, self.answer
-        self.shared.problem(nowhere.why(*found))
-        self.facts["nowhere"] = nowhere.facts(*found)
+        logged = kept_log(self.shared.bootstrap).most_frequent(LINES_MAX)
+        found = grave_lines(self.directory / "nodes")
+        nowhere = Nowhere(self.recorder.counts, logged, found, self.answer)
+        self.shared.problem(nowhere.why())
+        self.facts["nowhere"] = nowhere.facts()
 
     def _note_what_is_shown(self) -> None:
         if not (self.directory / HISTORY).exists():  # the disk was full: that is told already

@@ -48,6 +48,7 @@ class FakeCluster:
         self.faults_performed: list[Fault] = []
         self.refuses = False
         self.never_well = False
+        self.log = "nothing happened"
         self._coin = 0
 
     def append(self, partition: Partition, value: int) -> int | None:
@@ -74,7 +75,7 @@ class FakeCluster:
 
     def collect(self, into: Path) -> None:
         (into / "1").mkdir(parents=True)
-        (into / "1" / "node.log").write_text("nothing happened")
+        (into / "1" / "node.log").write_text(self.log)
 
     def stop(self) -> None:
         self.stopped += 1

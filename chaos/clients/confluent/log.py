@@ -5,15 +5,13 @@ from __future__ import annotations
 
 import logging
 import re
-from collections import Counter
 
-MESSAGES_MAX = 100
-"""The most different messages to keep for one cluster; later ones are ignored."""
+from chaos.record.frequent_lines import FrequentLines
+
 LEVEL = 4
 """The level of librdkafka's log from which messages are kept: warnings, which are rare, and more
 serious ones."""
 _THREAD = re.compile(r"^.*?\[thrd:[^\]]*\]: ")
-_NUMBER = re.compile(r"\d+")
 
 
 class KeptLog(logging.Handler):
@@ -21,20 +19,15 @@ class KeptLog(logging.Handler):
 
     def __init__(self) -> None:
         super().__init__()
-        self._first: dict[str, str] = {}
-        self._counts: Counter[str] = Counter()
+        self._lines = FrequentLines()
 
     def emit(self, record: logging.LogRecord) -> None:
-        """Count a message. Messages that differ only in numbers count as the same."""
-        text = _THREAD.sub("", record.getMessage())
-        shape = _NUMBER.sub("0", text)
-        if shape in self._first or len(self._first) < MESSAGES_MAX:
-            self._first.setdefault(shape, text)
-            self._counts[shape] += 1
+        """Count a message."""
+        self._lines.add(_THREAD.sub("", record.getMessage()))
 
     def most_frequent(self, number: int) -> list[tuple[str, int]]:
         """Return messages, each with how often it was logged, the most frequent first."""
-        return [(self._first[shape], times) for shape, times in self._counts.most_common(number)]
+        return self._lines.most_frequent(number)
 
 
 _KEPT: dict[str, KeptLog] = {}

@@ -253,13 +253,20 @@ def test_a_run_without_an_acknowledged_record_says_what_the_clients_were_told(
 ) -> None:
     monkeypatch.setattr(phases, "WARM_UP_TIMEOUT_S", 0.2)
     target = FakeTarget()
+    target.cluster.log = (
+        "[2026-01-02 03:04:05,678] INFO ready\n"
+        "[2026-01-02 03:04:06,678] ERROR partition appends-0 has 1 replica\n"
+        "\x1b[2m2026-01-02T03:04:07.678901Z\x1b[0m ERROR partition appends-1 has 1 replica\n"
+    )
     result = make_run(tmp_path, target, tools=tools_for(target.cluster, Refused))
     problem = next(each for each in result.problems if each.startswith("no record was ack"))
     assert "Send NOT_ENOUGH_REPLICAS" in problem and "(one replica of two)" in problem
+    assert "The brokers logged: ERROR partition appends-0 has 1 replica (2 times)" in problem
     assert problem.endswith("A Produce to appends was answered UNKNOWN_SERVER_ERROR")
     told = json.loads((result.directory / "run.json").read_text())["nowhere"]
     assert told["errors"][0]["error"] == "NOT_ENOUGH_REPLICAS"
     assert told["errors"][0]["times"] > 1
+    assert told["brokers_log"] == [{"line": "ERROR partition appends-0 has 1 replica", "times": 2}]
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
