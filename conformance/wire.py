@@ -14,6 +14,7 @@ from typing import Any
 from conformance.brokers import Brokers
 from conformance.case import Deviation, expect
 from conformance.connection import PATIENCE, Connection, ConnectionClosed, api_key, part, request
+from conformance.usual_topics import usual_configs
 from reference_impl.wire import ErrorCode, Record, RecordBatch, Struct, batches
 
 __all__ = [
@@ -32,20 +33,6 @@ _TOPIC_NUMBER = itertools.count(1)
 REFUSALS_OF_ONE_REPLICA = (ErrorCode.INVALID_REPLICATION_FACTOR, ErrorCode.POLICY_VIOLATION)
 REPLICAS_DEMANDED_MAX = 3
 """The number of replicas to ask for, if there are as many brokers, where one is refused."""
-USUAL_OF_TOPICS = {
-    "cleanup.policy": ("log.cleanup.policy", "delete"),
-    "compression.type": ("compression.type", "producer"),
-    "max.message.bytes": ("message.max.bytes", "1048588"),
-    "message.timestamp.after.max.ms": ("log.message.timestamp.after.max.ms", "3600000"),
-    "message.timestamp.before.max.ms": ("log.message.timestamp.before.max.ms", str((1 << 63) - 1)),
-    "message.timestamp.type": ("log.message.timestamp.type", "CreateTime"),
-    "min.insync.replicas": ("min.insync.replicas", "1"),
-    "retention.bytes": ("log.retention.bytes", "-1"),
-    "retention.ms": ("log.retention.ms", "604800000"),
-    "segment.bytes": ("log.segment.bytes", "1073741824"),
-}
-"""Topic setting -> (the broker setting that gives its default, the value that cases assume)."""
-_DEFAULTS: dict[tuple[str, int], dict[str, str | None]] = {}
 NONCE = os.urandom(8)
 """The nonce of this process, which is part of all names that its cases create:
 touchstone-NONCE-…"""
@@ -100,7 +87,7 @@ class Wire(Brokers):
         several. with_defaults: use the broker's own defaults instead of the settings that cases
         take for granted."""
         name = name or self.new_name()
-        usual = {} if with_defaults else self._usual_configs()
+        usual = {} if with_defaults else usual_configs(self)
         entries = [
             part("CreateTopics", "CreatableTopicConfig", name=key, value=value)
             for key, value in (usual | dict(config or {})).items()
@@ -126,16 +113,6 @@ class Wire(Brokers):
         reason = f" ({result.error_message})" if result.error_message else ""
         expect(result.error_code, ErrorCode.NONE, f"CreateTopics {name}{reason}")
         return self.wait_for_topic(name, partitions)
-
-    def _usual_configs(self) -> dict[str, str]:
-        """Return the topic settings that undo unusual defaults of the broker, since cases compare
-        the bytes and timestamps that they sent."""
-        told = _told_defaults(self)
-        return {
-            key: usual
-            for key, (of_broker, usual) in USUAL_OF_TOPICS.items()
-            if told.get(of_broker) not in (None, usual)
-        }
 
     def _created(self, topic: Struct) -> Struct:
         """Send CreateTopics for one topic; return its result."""
@@ -377,26 +354,6 @@ class Wire(Brokers):
     def end_offset(self, topic: Topic, partition: int = 0) -> int:
         """Return the high watermark."""
         return int(self.fetch(topic, 0, partition=partition).high_watermark)
-
-
-def _told_defaults(wire: Wire) -> dict[str, str | None]:
-    """Return the first broker's default topic settings, which are requested once per address."""
-    address = wire.addresses[0]
-    if "DescribeConfigs" not in wire.advertised:
-        return {}
-    if address not in _DEFAULTS:
-        node_id = min(wire.brokers())
-        resource = part(
-            "DescribeConfigs",
-            "DescribeConfigsResource",
-            resource_type=4,
-            resource_name=str(node_id),
-            configuration_keys=[key for key, _ in USUAL_OF_TOPICS.values()],
-        )
-        version = wire.version("DescribeConfigs")
-        answer = wire.broker(node_id).call("DescribeConfigs", version, resources=[resource])
-        _DEFAULTS[address] = {c.name: c.value for r in answer.results for c in r.configs}
-    return _DEFAULTS[address]
 
 
 def batch(*values: bytes | None, **fields: Any) -> RecordBatch:

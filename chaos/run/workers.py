@@ -9,6 +9,7 @@ from random import Random
 from typing import Any
 
 from chaos.run.variety import Variety, plain
+from chaos.values.able_clusters import StrikesLater, TakesTime
 from chaos.values.faults import Fault, Heal
 from chaos.values.operations import (
     AddOffsets,
@@ -45,9 +46,7 @@ from chaos.values.protocols import (
     Poll,
     ReadAll,
     Send,
-    StrikesLater,
     Subscribe,
-    TakesTime,
     TargetError,
     TargetLost,
     Workload,

@@ -102,6 +102,7 @@ MAY_IMPORT: dict[str, tuple[str, ...]] = {
         "chaos.values",
         "chaos.world",
         "chaos.means",
+        "chaos.record.frequent_lines",
         "chaos.record.outcomes",
         "linearizability.history",
         "reference_impl.access",

@@ -6,7 +6,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from ci.claims.table import CLAIMS, Claim
+from ci.claims.claim import Claim
+from ci.claims.table import CLAIMS
 from ci.findings.claims import CLAIMS as OF_RUNS
 
 HOLDS, DIFFERS, UNSUPPORTED, NOT_EXAMINED = "holds", "differs", "unsupported", "not examined"

@@ -5,20 +5,7 @@ A claim with a correction is wrong as it stands: its cases assert what Apache Ka
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
-
-@dataclass(frozen=True)
-class Claim:
-    """One claim. correction: what Apache Kafka does instead, or "" if the claim holds there. cases:
-    the ids of the cases that decide. why_none: the reason if there are none."""
-
-    id: str
-    text: str
-    correction: str = ""
-    cases: tuple[str, ...] = ()
-    why_none: str = ""
-
+from ci.claims.claim import Claim
 
 CLAIMS: tuple[Claim, ...] = (
     Claim(

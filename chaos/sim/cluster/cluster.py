@@ -83,12 +83,12 @@ class SimCluster:
         self.note(f"{fault.name} strikes node {number}")
 
     def is_shutting_down(self) -> bool:
-        """Return whether a node that was shut down has not ended yet (protocols.TakesTime)."""
+        """Return whether a node that was shut down has not ended yet (able_clusters.TakesTime)."""
         return any(member.is_leaving for member in self.members.values())
 
     def take_struck(self) -> Sequence[tuple[int, Performed]]:
         """Return the faults that have struck since the last call after they had been set, with the
-        time of each in nanoseconds (protocols.StrikesLater)."""
+        time of each in nanoseconds (able_clusters.StrikesLater)."""
         struck, self._struck = self._struck, []
         return struck
 

@@ -8,8 +8,9 @@ from typing import Any
 
 from typer.testing import CliRunner
 
+from ci.claims.claim import Claim
 from ci.claims.judging import as_markdown, judged, with_runs
-from ci.claims.table import CLAIMS, Claim
+from ci.claims.table import CLAIMS
 from ci.cli import app
 from conformance.reporting.listing import all_cases
 

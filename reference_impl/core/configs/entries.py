@@ -152,7 +152,8 @@ _FAMILIES = (
     ("log.roll.jitter.ms", "log.roll.jitter.hours"),
     ("log.roll.ms", "log.roll.hours"),
 )
-"""The names of one setting in several units. The first, with the finest unit, overrides the rest."""
+"""The names of one setting in several units. The first, which has the finest unit, overrides the
+others."""
 _FAMILY_OF = {name: family for family in _FAMILIES for name in family[:1]}
 
 

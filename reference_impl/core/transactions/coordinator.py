@@ -26,7 +26,7 @@ from reference_impl.core.transactions.asking_leaders import FENCED, let_leader_w
 from reference_impl.core.transactions.ending import Ending, decide
 from reference_impl.core.transactions.markers import MarkerWriter
 from reference_impl.core.transactions.producer_ids import ProducerIds
-from reference_impl.core.transactions.states import PREPARED, Move, State
+from reference_impl.core.transactions.states import AT_REST, PREPARED, Move, State
 from reference_impl.core.transactions.transaction import (
     EPOCH_PER_TRANSACTION,
     NO_EPOCH,
@@ -34,7 +34,7 @@ from reference_impl.core.transactions.transaction import (
     Marker,
     Transaction,
 )
-from reference_impl.core.transactions.transaction_log import TransactionLog, values_in
+from reference_impl.core.transactions.transaction_log import Saving, TransactionLog, values_in
 from reference_impl.core.waiting.waits import Outbox, Replicated
 from reference_impl.wire import ErrorCode, RecordBatch
 
@@ -47,20 +47,7 @@ twice as long as the one before."""
 DEFAULT_TIMEOUT_MS = 60_000
 """The milliseconds to wait for the replication of a tombstone, which has no timeout of its own (the
 default of transaction.timeout.ms)."""
-AT_REST = (State.EMPTY, State.COMPLETE_COMMIT, State.COMPLETE_ABORT)
-"""The states in which a transactional id may expire."""
 ProducerIdAndEpoch = tuple[int, int]
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Saving:
-    """A state of a transactional id that is written to the log but not replicated yet."""
-
-    name: str
-    transaction: Transaction | None
-    partition: Partition
-    leader_epoch: int
-    end_offset: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -202,7 +189,11 @@ class TransactionCoordinator(Shard):
         transaction = self.find(transactional_id)
         if transaction is None:
             transaction = Transaction(
-                transactional_id, self._new_producer_id(), NO_EPOCH, timeout_ms, self._moment.now_ms
+                transactional_id,
+                self._producer_ids.take(),
+                NO_EPOCH,
+                timeout_ms,
+                self._moment.now_ms,
             )
         self._rules.check_returning_id(transaction, expected)
         if transaction.state is State.ONGOING:
@@ -221,7 +212,7 @@ class TransactionCoordinator(Shard):
         current = transaction.producer_epoch
         if transaction.is_epoch_exhausted and (expected is None or expected[1] == current):
             return transaction.with_new_producer_id(
-                self._new_producer_id(), timeout_ms, now_ms, same_producer=expected is not None
+                self._producer_ids.take(), timeout_ms, now_ms, same_producer=expected is not None
             )
         following = self._rules.next_epoch(transaction)
         if expected is None:
@@ -274,7 +265,7 @@ class TransactionCoordinator(Shard):
         prepared_move = Move.COMMIT_DECIDED if commit else Move.ABORT_DECIDED
         # [New in EndTxn v5: KIP-890]
         if version >= 2 and transaction.is_epoch_exhausted:
-            next_producer_id = self._new_producer_id()
+            next_producer_id = self._producer_ids.take()
         now_ms = self._moment.now_ms
         prepared = transaction.prepared(prepared_move, version, next_producer_id, now_ms)
         yield from self._save(transactional_id, prepared)
@@ -412,6 +403,3 @@ class TransactionCoordinator(Shard):
             self.transactions.pop(saving.name, None)
         else:
             self.transactions[saving.name] = saving.transaction
-
-    def _new_producer_id(self) -> int:
-        return self._producer_ids.take()

@@ -83,6 +83,8 @@ TRANSACTION: dict[State, dict[Move, State]] = {
     State.DEAD: {},
 }
 
+AT_REST = (State.EMPTY, State.COMPLETE_COMMIT, State.COMPLETE_ABORT)
+"""The states in which a transactional id may expire."""
 PREPARED = (State.PREPARE_COMMIT, State.PREPARE_ABORT)
 
 

@@ -8,6 +8,7 @@ a transactional id; its newest record counts, and a null value ends it.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from itertools import groupby
 
 from reference_impl.core.partitions.keyed_topic import KeyedTopic
@@ -30,6 +31,17 @@ VALUE_VERSION = 1
 """The version of the record value, which allows tagged fields since transaction.version 1
 (TransactionVersion.java)."""
 _STATUS = {state: number for number, state in STATE_IDS.items()}
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Saving:
+    """A state of a transactional id that is written to the log but not replicated yet."""
+
+    name: str
+    transaction: Transaction | None
+    partition: Partition
+    leader_epoch: int
+    end_offset: int
 
 
 class TransactionLog:

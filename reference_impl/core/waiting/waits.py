@@ -107,8 +107,8 @@ class Outbox:
         self.posted.setdefault(name, handler)
 
     def post_each(self, names: Iterable[str], post: Callable[[str], None]) -> None:
-        """Call `post` with each name, which posts a handler if there is work for that name. Run only
-        a few of these handlers in each step, since there may be ten thousand."""
+        """Call `post` with each name, which posts a handler if there is work for that name. Run a
+        few of these handlers in each step, since there may be ten thousand."""
         self.post(f"handlers {next(self._numbers)}", self._post_each(names, post))
 
     def _post_each(self, names: Iterable[str], post: Callable[[str], None]) -> Iterator[Effect]:
