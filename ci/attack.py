@@ -21,7 +21,7 @@ from typing import Any
 
 from chaos.record import run_directory, shown
 from chaos.record.recorder import PARTS, recover
-from chaos.record.run_directory import RUN_JSON_VERSION, Scenario
+from chaos.record.run_directory import Scenario, why_too_new
 from chaos.run.costs import sentence
 from chaos.run.fitting import family_of
 from ci.errors import UsageError
@@ -289,11 +289,8 @@ def run_facts(path: Path) -> Mapping[str, Any]:
         raise UsageError(f"{file}: not complete JSON ({error}); run the scenario again") from error
     if not isinstance(facts, dict):
         raise UsageError(f"{file}: must be a map of facts about the run; run the scenario again")
-    if facts.get("version", RUN_JSON_VERSION) != RUN_JSON_VERSION:
-        raise UsageError(
-            f"{file} is of version {facts['version']}, and this touchstone reads version"
-            f" {RUN_JSON_VERSION}; take the touchstone that made it, or a newer one"
-        )
+    if too_new := why_too_new(facts):
+        raise UsageError(f"{file}: {too_new}")
     return facts
 
 

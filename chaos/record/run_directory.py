@@ -30,6 +30,18 @@ some 150,000 rows per minute."""
 PACKAGES = ("confluent-kafka", "polars", "pyarrow")
 
 
+def why_too_new(facts: Mapping[str, Any]) -> str:
+    """Return the sentence with which to refuse a run.json of a newer version, or "" if this version
+    can read it."""
+    version = facts.get("version", RUN_JSON_VERSION)
+    if isinstance(version, int) and version <= RUN_JSON_VERSION:
+        return ""
+    return (
+        f"a newer touchstone made it (run.json has version {version}, this one reads up to "
+        f"{RUN_JSON_VERSION}); update touchstone"
+    )
+
+
 class RunDirectoryError(RuntimeError):
     """The directory cannot be made or written. The message is one sentence with what to do."""
 
@@ -126,8 +138,8 @@ def write(directory: Path, facts: Mapping[str, Any]) -> None:
 
 
 def read(directory: Path) -> dict[str, Any]:
-    """Return the facts in run.json. Raise RunDirectoryError if there is none, or it is not
-    valid."""
+    """Return the facts in run.json. Raise RunDirectoryError if there is none, it is not valid, or
+    a newer touchstone wrote it."""
     try:
         facts = json.loads((directory / RUN_JSON).read_text())
     except (OSError, ValueError) as error:
@@ -136,6 +148,8 @@ def read(directory: Path) -> dict[str, Any]:
         ) from error
     if not isinstance(facts, dict):
         raise RunDirectoryError(f"{directory}: run.json is not an object")
+    if too_new := why_too_new(facts):
+        raise RunDirectoryError(f"{directory}: {too_new}")
     return facts
 
 

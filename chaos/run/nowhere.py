@@ -31,7 +31,7 @@ Logged = Sequence[tuple[str, int]]
 
 @dataclass(frozen=True)
 class Nowhere:
-    """What is known about a run without an acknowledged record."""
+    """The facts about a run without an acknowledged record."""
 
     counts: Counts
     clients: Logged

@@ -117,7 +117,7 @@ def write_findings(paths: Sequence[Path], out: Path) -> list[Finding]:
     findings = findings_of(paths)
     if not findings:
         raise UsageError(
-            "findings: none of these runs speaks of a claim (ci/findings/claims.py); make one with"
+            "findings: none of these runs is about a claim (ci/findings/claims.py); make one with"
             " `touchstone scenarios --table` or `touchstone nightly`"
         )
     pictures = out.with_suffix("")

@@ -13,6 +13,7 @@ from typing import Any
 
 import polars as pl
 
+from chaos.record.run_directory import why_too_new
 from ci.errors import UsageError
 from linearizability import history
 from linearizability.excuses.fault_spans import Fault, fault_spans
@@ -153,6 +154,8 @@ def load(directory: Path) -> Recorded:
             f"{directory} holds neither run.json nor history.parquet; "
             "name a directory that `touchstone chaos run` made"
         )
+    if too_new := why_too_new(facts):
+        raise UsageError(f"{directory / 'run.json'}: {too_new}")
     rows, problem = None, ""
     try:
         rows = history.scan(directory)

@@ -9,7 +9,7 @@ from dataclasses import asdict, dataclass, fields
 from pathlib import Path
 from typing import Any
 
-from chaos.record.run_directory import RUN_JSON, RUN_JSON_VERSION
+from chaos.record.run_directory import RUN_JSON, why_too_new
 from linearizability.verdict import Validity
 
 FILES = (RUN_JSON, "verdict.json", "history.parquet", "report.html")
@@ -140,11 +140,8 @@ def _facts(directory: Path) -> dict[str, Any]:
     version = facts.get("version")
     if not isinstance(version, int):
         raise Unreadable(f"run.json names no version: {version!r}; record the run again")
-    if version > RUN_JSON_VERSION:
-        raise Unreadable(
-            f"a newer touchstone made it (run.json has version {version}, this one reads up to "
-            f"{RUN_JSON_VERSION}); update touchstone"
-        )
+    if too_new := why_too_new(facts):
+        raise Unreadable(too_new)
     return facts
 
 

@@ -148,6 +148,7 @@ def test_a_demo_in_which_nothing_could_be_done(tmp_path: Path) -> None:
     [
         (lambda run: (run / "run.json").write_text("{"), "run.json cannot be read"),
         (lambda run: (run / "run.json").write_text("[1]"), "run.json is not a JSON object"),
+        (lambda run: (run / "run.json").write_text('{"version": 99}'), "a newer touchstone made"),
         (lambda run: (run / "verdict.json").write_text('{"a": 1}'), "verdict.json is not a verd"),
     ],
 )
