@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import re
-import subprocess
 from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
+from reference_impl.wire.tests.java_oracle import launch
+
 SOURCE = Path(__file__).parent / "java" / "Tools.java"
-ROOT = Path(__file__).resolve().parents[3]
-JARS = ROOT / ".cache" / "kafka" / "4.3.1"
-PATIENCE_S = 240
 
 
 @dataclass(frozen=True)
@@ -43,26 +41,12 @@ def run_tools(calls: Iterable[Call], folder: Path) -> dict[str, Said]:
     """Run them in this order: name -> what it said."""
     script = folder / "tools"
     script.write_text("".join(f"{call.line()}\n" for call in calls))
-    done = subprocess.run(
-        [
-            "java",
-            "-Xmx256m",
-            "-XX:TieredStopAtLevel=1",
-            "-cp",
-            f"{JARS}/*",
-            str(SOURCE),
-            str(script),
-        ],
-        capture_output=True,
-        text=True,
-        timeout=PATIENCE_S,
-        check=False,
-    )
-    parts = re.split(r"^=== (\S+) (\d+)$", done.stdout, flags=re.MULTILINE)
+    printed = launch(SOURCE, "4.3.1", str(script))
+    parts = re.split(r"^=== (\S+) (\d+)$", printed, flags=re.MULTILINE)
     said = {
         name: Said(int(status), text)
         for name, status, text in zip(parts[1::3], parts[2::3], parts[3::3], strict=True)
     }
     missing = [call.name for call in calls if call.name not in said]
-    assert not missing, f"not run: {missing}; {done.stdout[-2000:]} {done.stderr[-2000:]}"
+    assert not missing, f"not run: {missing}; {printed[-2000:]}"
     return said

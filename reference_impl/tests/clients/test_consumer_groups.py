@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import subprocess
 import time
 from pathlib import Path
 
@@ -10,9 +9,9 @@ import confluent_kafka
 import pytest
 from confluent_kafka.admin import AdminClient
 
+from reference_impl.wire.tests.java_oracle import launch
+
 SOURCE = Path(__file__).parent / "java" / "ConsumerGroups.java"
-ROOT = Path(__file__).resolve().parents[3]
-JARS = ROOT / ".cache" / "kafka" / "4.3.1"
 PATIENCE_S = 180
 COUNT = 40
 
@@ -115,16 +114,10 @@ def test_a_group_of_confluent_kafka_moves_to_the_new_protocol_and_back(bootstrap
 
 @pytest.mark.needs("java", "kafka-jars")
 def test_java_consumers_share_a_topic_by_either_assignor(bootstrap: str) -> None:
-    done = subprocess.run(
-        ["java", "-Xmx256m", "-cp", f"{JARS}/*", str(SOURCE), bootstrap],
-        capture_output=True,
-        text=True,
-        timeout=240,
-        check=False,
-    )
-    said = [line for line in done.stdout.splitlines() if line.startswith("group ")]
+    printed = launch(SOURCE, "4.3.1", bootstrap)
+    said = [line for line in printed.splitlines() if line.startswith("group ")]
     assert said == [
         "group uniform: 100 of 100 values, 2 members, stable",
         "group range: 100 of 100 values, 2 members, stable",
         "group pattern: 100 of 100 values, 1 member, stable",
-    ], done.stdout + done.stderr
+    ], printed

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import subprocess
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -23,13 +22,12 @@ from chaos.targets import parse_target
 from chaos.values.protocols import Cluster
 from conformance.target import certificates
 from conformance.target.secured import PASSWORDS, SECURED
+from reference_impl.wire.tests.java_oracle import launch
 
 PATIENCE_S = 180
-JAVA_PATIENCE_S = 240
 COUNT = 20
 VALUES = {f"value {number}".encode() for number in range(COUNT)}
 JAVA_SOURCE = Path(__file__).parent / "java" / "Secured.java"
-JARS = Path(__file__).resolve().parents[3] / ".cache" / "kafka" / "4.3.1"
 SCRAM_USER, SCRAM_PASSWORD = "ann", "p=e,n c\u00edl"
 
 
@@ -165,25 +163,9 @@ def test_a_client_with_a_wrong_password_is_told_so(secured: Cluster) -> None:
 
 @pytest.mark.needs("java", "kafka-jars")
 def test_java_clients_sign_in_and_administrate(secured: Cluster, authority: Path) -> None:
-    done = subprocess.run(
-        [
-            "java",
-            "-Xmx256m",
-            "-cp",
-            f"{JARS}/*",
-            str(JAVA_SOURCE),
-            secured.bootstrap,
-            secured.listeners["SASL"],
-            secured.listeners["SASL_TLS"],
-            secured.listeners["BRIEF"],
-            str(authority),
-        ],
-        capture_output=True,
-        text=True,
-        timeout=JAVA_PATIENCE_S,
-        check=False,
-    )
-    said = [line for line in done.stdout.splitlines() if line.startswith("- ")]
+    listeners = (secured.listeners[name] for name in ("SASL", "SASL_TLS", "BRIEF"))
+    printed = launch(JAVA_SOURCE, "4.3.1", secured.bootstrap, *listeners, str(authority))
+    said = [line for line in printed.splitlines() if line.startswith("- ")]
     assert said == [
         "- user java: SCRAM_SHA_512 8192",
         "- quota of java: {consumer_byte_rate=2.0E9, producer_byte_rate=1.0E9}",
@@ -191,4 +173,4 @@ def test_java_clients_sign_in_and_administrate(secured: Cluster, authority: Path
         "- PLAIN over TLS: 20 records",
         "- sessions that end: 20 records",
         "- wrong password: SaslAuthenticationException",
-    ], done.stdout + done.stderr
+    ], printed

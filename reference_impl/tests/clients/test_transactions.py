@@ -3,7 +3,6 @@ transaction (KIP-890)."""
 
 from __future__ import annotations
 
-import subprocess
 import time
 from pathlib import Path
 
@@ -11,11 +10,10 @@ import pytest
 from confluent_kafka import Consumer, KafkaException, Producer, TopicPartition
 from confluent_kafka.admin import AdminClient, NewTopic  # type: ignore[attr-defined]
 
+from reference_impl.wire.tests.java_oracle import launch
+
 SOURCE = Path(__file__).parent / "java" / "Transactions.java"
-ROOT = Path(__file__).resolve().parents[3]
-JARS = ROOT / ".cache" / "kafka" / "4.3.1"
 PATIENCE_S = 180
-JAVA_PATIENCE_S = 240
 
 
 def producer(bootstrap: str, name: str) -> Producer:
@@ -118,15 +116,7 @@ def test_confluent_kafka_is_fenced_by_its_successor(bootstrap: str) -> None:
 
 @pytest.mark.needs("java", "kafka-jars")
 def test_java_clients_transform_exactly_once(bootstrap: str) -> None:
-    done = subprocess.run(
-        ["java", "-Xmx256m", "-cp", f"{JARS}/*", str(SOURCE), bootstrap],
-        capture_output=True,
-        text=True,
-        timeout=JAVA_PATIENCE_S,
-        check=False,
-    )
+    printed = launch(SOURCE, "4.3.1", bootstrap)
     starts = ("exactly", "offsets", "described", "fenced")
-    said = [line for line in done.stdout.splitlines() if line.split(" ")[0] in starts]
-    assert said == ["exactly once true", "offsets 3", "described Ongoing", "fenced true"], (
-        done.stdout + done.stderr
-    )
+    said = [line for line in printed.splitlines() if line.split(" ")[0] in starts]
+    assert said == ["exactly once true", "offsets 3", "described Ongoing", "fenced true"], printed
