@@ -326,7 +326,10 @@ class _Run:
             and not self.fault_performer.struck
             and not self.interrupted
         ):
-            self.shared.problem("no fault struck anything: the run shows nothing of the nemesis")
+            why = f" ({refusal})" if (refusal := self.fault_performer.refusal) else ""
+            self.shared.problem(
+                f"no fault struck anything: the run shows nothing of the nemesis{why}"
+            )
         self._note_what_is_shown()
         self.facts |= {
             "counts": counts,

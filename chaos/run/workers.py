@@ -326,6 +326,8 @@ class FaultPerformer:
         self._cluster = cluster
         self.struck = 0
         """The number of faults that have affected a node."""
+        self.refusal = ""
+        """Why the first fault that could not be performed was not."""
         self.current = "-"
         """The current fault, for the progress line."""
 
@@ -353,7 +355,9 @@ class FaultPerformer:
             raise
         except TargetError as error:
             performed = Performed(fault, (), str(error), failed=True)
-            self._shared.note(f"{fault.name} was not performed: {error}")
+            sentence = f"{fault.name} was not performed: {error}"
+            self.refusal = self.refusal or sentence
+            self._shared.note(sentence)
         else:
             if isinstance(fault, Heal) and performed.note:
                 self._shared.note(performed.note)

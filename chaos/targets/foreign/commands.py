@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shlex
 import subprocess
 from collections.abc import Sequence
@@ -11,14 +12,19 @@ from chaos.means.owed import plain_environment
 from chaos.values.protocols import TargetError
 
 COMMAND_TIMEOUT_S = 60.0
+_QUOTED = re.compile(r"""\\.|'[^']*'|"(?:\\.|[^"\\])*\"""", re.DOTALL)
+_OPERATOR = re.compile(r"&&|[;|<>]|&(?=\s|$)")
 
 
 def words_of(text: str) -> tuple[str, ...]:
-    """Return the words of a command as a shell splits them. Raise ValueError for an empty command
-    or an unclosed quotation mark."""
+    """Return the words of a command as a shell splits them. Raise ValueError for an empty command,
+    an unclosed quotation mark, or an operator of a shell: no shell runs the command, so the
+    operator and all after it would be arguments of the first program."""
     words = tuple(shlex.split(text))
     if not words:
         raise ValueError("it is empty")
+    if operator := _OPERATOR.search(_QUOTED.sub("", text)):
+        raise ValueError(f"{operator.group().strip()} needs a shell: write sh -c '…'")
     return words
 
 

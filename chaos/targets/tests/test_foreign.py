@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shlex
 import signal
 import subprocess
 import sys
@@ -19,6 +20,7 @@ from chaos.means.ports import free_ports
 from chaos.targets import parse_target
 from chaos.targets.clusters import probe
 from chaos.targets.clusters.cluster import LocalCluster
+from chaos.targets.foreign.commands import words_of
 from chaos.targets.foreign.foreign_file import ForeignNode
 from chaos.targets.foreign.foreign_node import ForeignProcess
 from chaos.values.able_targets import SizedTarget
@@ -120,6 +122,8 @@ def test_a_service_of_compose_can_be_killed_shut_down_and_paused(tmp_path: Path)
         ('[[node]]\naddress = "a:1"\nkill = "k"', "node 1: start is missing"),
         ('[[node]]\naddress = "a:1"\npause = "k"', "node 1: pause and resume go together"),
         ('[[node]]\naddress = "a:1"\nstart = "\'"', "node 1: start = .* cannot be split"),
+        ('[[node]]\naddress = "a:1"\nstart = "a; b"', "node 1: start = .*; needs a shell: write"),
+        ('[[node]]\naddress = "a:1"\nstart = "a > b"', "node 1: start = .*> needs a shell: write"),
         ('[[node]]\naddress = "a:1"\nservice = "s"', r"node 1: service needs a \[compose\] table"),
         (COMPOSE + 'file = "gone.yml"\n' + SERVICE, "compose: file = 'gone.yml' is not there"),
         (COMPOSE + SERVICE, "compose: file is missing: name the Compose file"),
@@ -381,6 +385,13 @@ def test_what_could_not_be_ended_is_told_and_ended_by_the_next_heal(
         commanded.perform(Heal())
     (tmp_path / "stuck").unlink()
     assert commanded.perform(Heal()).nodes == (1,)
+
+
+@pytest.mark.parametrize(
+    "text", [r"find x -exec rm {} \;", "find x -exec rm {} ';'", 'sh -c "a && b"', "curl u?a&b"]
+)
+def test_a_quoted_operator_of_a_shell_is_an_argument(text: str) -> None:
+    assert words_of(text) == tuple(shlex.split(text))
 
 
 def test_a_command_that_fails_says_which_and_why(tmp_path: Path) -> None:
