@@ -145,12 +145,15 @@ COLUMNS: Mapping[str, tuple[Any, str]] = {
     "asked": (
         pl.String,
         "start that a reader requested: earliest, latest, committed, offset, timestamp (position); "
-        "epoch: a producer asked to continue after its own epoch (init_producer)",
+        "epoch: a producer asked to continue after its own epoch (init_producer); answered or "
+        "refused: what the same leader did with a fetch of asked_offset, below the log start "
+        "that it had just answered (delete_records)",
     ),
     "asked_offset": (
         pl.Int64,
         "the requested offset or timestamp, or the committed offset "
-        "that the group's coordinator answered (position), or the producer's epoch (init_producer)",
+        "that the group's coordinator answered (position), or the producer's epoch "
+        "(init_producer), or the offset that was fetched (delete_records)",
     ),
     "settings": (
         pl.String,

@@ -91,6 +91,8 @@ def test_what_lies_below_an_offset_is_deleted_and_no_more(client: Client) -> Non
     run(client.perform(Send(NAME, 0, (1, 2, 3, 4))))
     deleted = run(client.perform(DeleteRecords(NAME, 0, 3)))
     assert (deleted.outcome, deleted.columns["log_start"]) == (Outcome.OK, 3)
+    below = deleted.columns["asked"], deleted.columns["asked_offset"]
+    assert below == ("refused", 2)
     whole = run(client.perform(ReadAll(((NAME, 0),))))
     assert [record.value for record in whole.records if record.offset is not None] == [4]
     everything = run(client.perform(DeleteRecords(NAME, 0, None)))

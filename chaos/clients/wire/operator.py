@@ -286,7 +286,11 @@ class Operator:
             return Completion(Outcome.INFO, (), type(error).__name__, str(error), columns=columns)
         found = answer.topics[0].partitions[0]
         if found.error_code == 0:
-            return Completion(Outcome.OK, columns=columns | {"log_start": found.low_watermark})
+            below = await self._raw.fetch_below(
+                leader, delete.topic, delete.partition, found.low_watermark
+            )
+            columns |= {"log_start": found.low_watermark} | below
+            return Completion(Outcome.OK, columns=columns)
         outcome = Outcome.FAIL if found.error_code in REFUSED else Outcome.INFO
         return Completion(outcome, (), kafka_name(found.error_code), columns=columns)
 

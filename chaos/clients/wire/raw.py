@@ -101,6 +101,26 @@ class RawClient:
             return Completion(Outcome.FAIL, (), "_NO_RECORD", why)
         return Completion(Outcome.OK, last)
 
+    async def fetch_below(
+        self, leader: Leader, topic: str, partition: int, log_start: int
+    ) -> dict[str, Any]:
+        """Fetch the offset just below a log start that this leader has just answered. Return
+        `asked_offset`, and in `asked` whether the fetch was answered or refused with
+        OFFSET_OUT_OF_RANGE; nothing if it got another error, or if the leader's log begins lower by
+        now, because it was restarted without its last log start."""
+        if log_start == 0:
+            return {}
+        read = PartitionRead(topic, partition, next_offset=log_start - 1)
+        try:
+            row = await self._row(leader, read, wait_ms=0)
+        except WireError:
+            return {}
+        was_answered = row.error_code == 0 and row.log_start_offset >= log_start
+        if not was_answered and row.error_code != ErrorCode.OFFSET_OUT_OF_RANGE:
+            return {}
+        told = "answered" if was_answered else "refused"
+        return {"asked": told, "asked_offset": log_start - 1}
+
     async def ask_ends(self, ask: AskEnds) -> Completion:
         """Ask the leader once for the log start, the high watermark and the last stable offset: in
         one request, or in separate ones. With separate ones, also ask for the end of the leader's

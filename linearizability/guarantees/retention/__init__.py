@@ -2,11 +2,11 @@
 
 The log start may rise only past records that may be deleted: those below the offset of an earlier
 DeleteRecords, those older than retention.ms by their own timestamps, or those that retention.bytes
-allows, as long as that many bytes are kept. If the settings say when segments close and when
-brokers look for old ones, no record may be kept more than five seconds longer than they allow. A
-fault excuses a late deletion, until a minute after the time that a broker needs after the heal. If
-a fault had moved the brokers' clocks far enough, a deletion that seems too early proves nothing,
-and the verdict is unknown.
+allows, as long as that many bytes are kept. A fetch below the log start must be refused. If the
+settings say when segments close and when brokers look for old ones, no record may be kept more than
+five seconds longer than they allow. A fault excuses a late deletion, until a minute after the time
+that a broker needs after the heal. If a fault had moved the brokers' clocks far enough, a deletion
+that seems too early proves nothing, and the verdict is unknown.
 """
 
 from linearizability.guarantees.about import HOUR_MS, About, Family

@@ -27,6 +27,9 @@ def _at(second: int) -> Row:
 
 
 VALID: Valid = {
+    "a fetch below the new log start is refused": (
+        [TOPIC(), S(1, 0), DELETES(1, log_start=1, asked="refused", asked_offset=0)]
+    ),
     "nothing is deleted": [TOPIC(), S(1, 0), WHOLE(1)],
     "DeleteRecords moved the log start": (
         [TOPIC(), S(1, 0), S(2, 1), DELETES(1), WHOLE(2, log_start=1)]
@@ -87,6 +90,10 @@ VALID: Valid = {
 }
 
 INVALID: Invalid = {
+    "a fetch below the new log start is answered": (
+        [TOPIC(), S(1, 0), DELETES(1, log_start=1, asked="answered", asked_offset=0)],
+        [("answered-below-log-start", (2,))],
+    ),
     "a record is deleted at once": (
         [TOPIC(), S(1, 0), WHOLE(1, log_start=1)],
         [("deleted-hours-too-early", (1, 2))],

@@ -130,7 +130,24 @@ def take_a_deletion_back(rows: list[Row], rng: Random) -> list[Row] | None:
     return [*rows, leaders_answer(rows, victim, victim["log_start"] - 1)]
 
 
+def answer_below_the_start(rows: list[Row], rng: Random) -> list[Row] | None:
+    """Plant an anomaly: after a DeleteRecords, the leader answers a fetch below its log start."""
+    victims = [
+        row
+        for row in rows
+        if row["f"] == F.DELETE_RECORDS.value and row["type"] == "ok" and row.get("log_start")
+    ]
+    if not victims:
+        return None
+    victim = rng.choice(victims)
+    below = {"asked": "answered", "asked_offset": victim["log_start"] - 1}
+    return [changed_row(row, victim, below) for row in rows]
+
+
 CLAUSES: Clauses = {
+    "a fetch below the log start is answered": by(
+        "answered-below-log-start", answer_below_the_start
+    ),
     "the log start passes a record that nothing may delete": by(
         "deleted-though-kept deleted-hours-too-early deleted-too-early",
         delete_too_much,

@@ -16,6 +16,7 @@ from linearizability.reads.inferred_log import DURABLE
 TOO_EARLY, KEPT = "deleted-too-early", "deleted-though-kept"
 HOURS_TOO_EARLY = "deleted-hours-too-early"
 GOES_BACK = "log-start-goes-back"
+BELOW_START = "answered-below-log-start"
 TOO_LONG, TOO_FEW_BYTES = "kept-too-long", "deleted-below-size"
 RETENTION_MS = 7 * 24 * 60 * 60 * 1000
 """The default of retention.ms, in milliseconds (log.retention.hours is 168)."""
@@ -53,6 +54,9 @@ class Retention(Checker):
       not delete by time.
     - `log-start-goes-back`: an answer names a lower log start than an earlier DeleteRecords
       returned in the same leader epoch.
+    - `answered-below-log-start`: a leader that had moved its log start by DeleteRecords answered a
+      fetch of an offset below it without OFFSET_OUT_OF_RANGE, so a reader there would never learn
+      that it must begin elsewhere (auto.offset.reset).
     - `kept-too-long`: a leader still has a record whose segment should have been deleted. The
       segment was closed segment.ms after the record at the latest; since then it has been older
       than retention.ms for log.retention.check.interval.ms and 5 s, plus the longest pause in the
@@ -69,7 +73,7 @@ class Retention(Checker):
     `offset_gaps`. Brokers are judged by the judge's clock; if faults moved theirs, an early
     deletion proves nothing (`clocks.py`). Source: UnifiedLog.deleteOldSegments; KIP-107
     (DeleteRecords). Counted: records acknowledged in partitions whose settings and log start are
-    known.
+    known, and fetches below a log start.
     """
 
     name: ClassVar[str] = "retention"
@@ -119,8 +123,16 @@ class Retention(Checker):
             "size_bytes",
             "retention_bytes",
         )
+        below = events.filter(IS_DELETION & IS_OK & (pl.col("asked") == "answered"))
+        silent = pl.format(
+            "DeleteRecords moved the log start to {}, but then the leader answered a fetch of "
+            "offset {} without OFFSET_OUT_OF_RANGE",
+            "log_start",
+            "asked_offset",
+        )
         return pl.concat(
             [
+                describe(below, KEY, BELOW_START, ["op_id"], silent, "broker"),
                 describe(found, KEY, kind, ["op_id", "told_op"], message, "broker"),
                 describe(back, KEY, GOES_BACK, ["deletion_op", "op_id"], lower, "broker"),
                 describe(overdue(events), KEY, TOO_LONG, ["send_op", "op_id"], long, "broker"),
@@ -131,7 +143,8 @@ class Retention(Checker):
     def checked(self, events: pl.LazyFrame) -> pl.LazyFrame:
         told = events.filter(pl.col("log_start").is_not_null()).select(KEY).unique()
         acked = events.filter(DURABLE).join(limits(events), on=KEY, how="semi")
-        return count(acked.join(told, on=KEY, how="semi"))
+        asked = events.filter(IS_DELETION & pl.col("asked").is_not_null()).select(KEY)
+        return count(pl.concat([acked.join(told, on=KEY, how="semi").select(KEY), asked]))
 
 
 def limits(events: pl.LazyFrame) -> pl.LazyFrame:

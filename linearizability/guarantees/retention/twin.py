@@ -9,7 +9,7 @@ from linearizability.twins.logs import HOUR_MS, settings_told
 
 
 def retention(rows: list[Row]) -> Found:
-    every = (_deleted_too_early, _went_back, _kept_too_long, _deleted_below_size)
+    every = (_deleted_too_early, _went_back, _kept_too_long, _deleted_below_size, _answered_below)
     return {found for look in every for found in look(rows)}
 
 
@@ -111,6 +111,14 @@ def _went_back(rows: list[Row]) -> Found:
         if same and after and answer["log_start"] < deletion["log_start"]:
             found.add(("log-start-goes-back", operations(deletion, answer), answer["place"]))
     return found
+
+
+def _answered_below(rows: list[Row]) -> Found:
+    return {
+        ("answered-below-log-start", operations(row), row["place"])
+        for row in rows
+        if (row["f"], row["type"], row["asked"]) == ("delete_records", "ok", "answered")
+    }
 
 
 def _kept_too_long(rows: list[Row]) -> Found:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from reference_impl.bugs.bug import Bug, Kind
+from reference_impl.bugs.reading.answer_below_start import AnswerBelowStart
 from reference_impl.bugs.reading.answer_with_another_partition import AnswerWithAnotherPartition
 from reference_impl.bugs.reading.begin_after_committed import BeginAfterCommitted
 from reference_impl.bugs.reading.begin_behind_undecided import BeginBehindUndecided
@@ -25,6 +26,13 @@ READING_BUGS: dict[str, Bug] = {
     "ignore-rewinds": Bug(IgnoreRewinds, Kind.START, ("poll_skips",), workload="seeks"),
     "keep-session-positions": Bug(
         KeepSessionPositions, Kind.START, ("poll_skips",), workload="seeks", client="reference"
+    ),
+    "answer-below-start": Bug(
+        AnswerBelowStart,
+        Kind.START,
+        ("retention",),
+        workload="delete-records",
+        cases="test_an_offset_below_the_log_start",
     ),
     "reset-past-start": Bug(ResetPastStart, Kind.START, ("poll_skips",), workload="retention"),
     "look-up-later-times": Bug(LookUpLaterTimes, Kind.START, ("poll_skips",), workload="seeks"),
