@@ -1,4 +1,5 @@
-"""Simulated runs for tests; as a program it prints the hash of one run's history and disk."""
+"""Simulated runs for tests. As a program it prints a hash of the history and disks of each run that
+its arguments name, as NEMESIS:NODES:SEED."""
 
 from __future__ import annotations
 
@@ -74,4 +75,5 @@ def hash_of(workload: str, nemesis: str, seed: int, nodes: int) -> str:
 
 
 if __name__ == "__main__":
-    print(hash_of(sys.argv[1], sys.argv[2], int(sys.argv[3]), int(sys.argv[4])))
+    for nemesis_name, node_count, seed_text in (word.split(":") for word in sys.argv[1:]):
+        print(hash_of("transactions", nemesis_name, int(seed_text), int(node_count)))
