@@ -73,6 +73,23 @@ def test_a_topic_that_is_not_there_is_made(client: Client) -> None:
     assert run(client.perform(Recreate(TopicSpec("new", 2)))).columns["topic_id"]
 
 
+def test_a_topic_that_a_producer_makes_first_gets_all_its_partitions(
+    client: Client, cluster: Cluster, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    topic, delete = TopicSpec("made-first", 2), Operator._delete
+    assert run(client.perform(Recreate(topic))).outcome is Outcome.OK
+    admin = Admin(REAL_WORLD, cluster.bootstrap)
+
+    async def delete_and_send(operator: Operator, topic_id: str) -> None:
+        await delete(operator, topic_id)
+        await admin.create_topics([replace(topic, partitions=1)], 1, timeout_s=30.0)
+
+    monkeypatch.setattr(Operator, "_delete", delete_and_send)
+    assert run(client.perform(Recreate(topic))).outcome is Outcome.OK
+    assert run(admin.why_not_well([topic], 1)) is None
+    admin.close()
+
+
 def test_a_topic_grows_and_a_second_request_changes_nothing(
     client: Client, cluster: Cluster
 ) -> None:

@@ -7,7 +7,7 @@ DeleteRecordsRequest.json (KIP-107); UnifiedLog, maybeIncrementLogStartOffset.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Set
 from dataclasses import fields, replace
 from functools import partial
 from typing import Any
@@ -133,23 +133,30 @@ class Operator:
         deadline = self._world.monotonic() + RECREATE_TIMEOUT_S
         name, columns = recreate.topic.name, {"timestamp_ms": self._world.wall_ns() // 1_000_000}
         try:
-            for old in sorted(
-                set(await insist(self._world, lambda: self._ids(name), deadline)) - {""}
-            ):
-                await insist(self._world, partial(self._delete, old), deadline)
-            await insist(self._world, lambda: self._agreed_id(name, gone=True), deadline)
-            left_s = max(1.0, deadline - self._world.monotonic())
-            admin = Admin(self._world, self._bootstrap)
-            try:
-                await admin.create_topics([recreate.topic], recreate.replication_factor, left_s)
-            finally:
-                admin.close()
-            topic_id = await insist(
-                self._world, lambda: self._agreed_id(name, gone=False), deadline
-            )
+            old = set(await insist(self._world, lambda: self._ids(name), deadline)) - {""}
+            for each in sorted(old):
+                await insist(self._world, partial(self._delete, each), deadline)
+            create = partial(self._create_again, recreate, old, deadline)
+            topic_id = await insist(self._world, create, deadline)
         except WireError as error:
             return Completion(Outcome.INFO, (), type(error).__name__, str(error), columns=columns)
         return Completion(Outcome.OK, columns={**columns, "topic_id": topic_id})
+
+    async def _create_again(self, recreate: Recreate, old: Set[str], deadline: float) -> str:
+        """Create the topic, unless the metadata request of a producer has done so meanwhile, and
+        return its id, which is none of the old ones. Raise WireError until all brokers have it."""
+        topic, gone = recreate.topic, ""
+        topic_id = await self._agreed_id(topic.name, old)
+        if topic_id == gone:
+            left_s = max(1.0, deadline - self._world.monotonic())
+            admin = Admin(self._world, self._bootstrap)
+            try:
+                await admin.create_topics([topic], recreate.replication_factor, left_s)
+            finally:
+                admin.close()
+            topic_id = await self._agreed_id(topic.name, {*old, gone})
+        await self._add_missing(topic)
+        return topic_id
 
     async def _ids(self, name: str) -> list[str]:
         """Return the topic's id as each broker has it, "" where one has none. Raise WireError
@@ -159,15 +166,14 @@ class Operator:
             (await self._cluster.view([name], each)).topic_ids.get(name, "") for each in brokers
         ]
 
-    async def _agreed_id(self, name: str, gone: bool) -> str:
-        """Return the id that all brokers have. Raise WireError while they differ, or while the
-        topic is not gone as it should be, or not there."""
+    async def _agreed_id(self, name: str, old: Set[str]) -> str:
+        """Return the id that all brokers have for a topic, "" if none has one. Raise WireError
+        while they differ, or have an old one."""
         found = set(await self._ids(name))
-        if len(found) != 1 or (found == {""}) is not gone:
-            wanted = "no id" if gone else "one id on all brokers"
+        if len(found) != 1 or found & old:
             raise WireError(
-                f"topic {name} should have {wanted}; the brokers' metadata has {sorted(found)}"
-                " ('': none)"
+                f"topic {name} should have one new id on all brokers; their metadata has"
+                f" {sorted(found)} ('': none), of which {sorted(found & old)} should be gone"
             )
         return found.pop()
 
@@ -203,6 +209,14 @@ class Operator:
         code = answer.results[0].error_code
         if code not in (0, INVALID_PARTITIONS):  # which says that it has as many already
             raise WireError(f"topic {topic.name} does not grow: {kafka_name(code)}")
+
+    async def _add_missing(self, topic: TopicSpec) -> None:
+        """Add the partitions that the topic lacks if a producer has created it: a topic that is
+        created automatically has as many as the broker's num.partitions."""
+        found = (await self._cluster.view([topic.name])).partitions
+        if any((topic.name, partition) not in found for partition in range(topic.partitions)):
+            await self._create_partitions(topic)
+            await self._check_grown(topic)
 
     async def _check_grown(self, topic: TopicSpec) -> None:
         """Raise WireError unless each broker has a leader for each partition."""

@@ -218,9 +218,12 @@ class PartitionLog(ReadableLog):
 
     def retire_segments_below(self, offset: int) -> None:
         """Remove the closed segments that lie wholly below an offset; their files are deleted
-        later."""
-        for segment in self._segments.take_below(offset):
-            self._retired.add(segment, self.config.file_delete_delay_ms)
+        later. After a failure remove no more: without the segments after it, the one that stayed
+        would begin a log with a gap."""
+        self._flush_state.check()
+        with self._flush_state.lost_by_failure():
+            for segment in self._segments.take_below(offset):
+                self._retired.add(segment, self.config.file_delete_delay_ms)
 
     def replace_segments(self, old: list[Segment], base_offset: int) -> None:
         """Replace these segments by the cleaned one, whose files are ready on disk
@@ -244,7 +247,8 @@ class PartitionLog(ReadableLog):
             # An epoch that has begun here without records may be unknown to the leader.
             self.leader_epochs.truncate_from_end(offset)
             return
-        self._after_cut(self._segments.truncate_to(offset))
+        with self._flush_state.lost_by_failure():  # the files may be cut already
+            self._after_cut(self._segments.truncate_to(offset))
 
     def truncate_fully_and_start_at(self, offset: int) -> None:
         """Drop all records and start again at `offset`, because the leader has deleted the records

@@ -11,7 +11,7 @@ from reference_impl.core.log.partition_log import PartitionLog
 from reference_impl.core.log.retention import delete_old_segments
 from reference_impl.core.log.tests.helpers import append, batch, open_log, values
 from reference_impl.core.rules import Rules
-from reference_impl.core.storage import MemoryStorage
+from reference_impl.core.storage import MemoryStorage, StorageError
 from reference_impl.wire import RecordBatch
 
 
@@ -134,3 +134,41 @@ def test_without_a_delay_segments_go_at_once() -> None:
     log.delete_records_before(1)
     assert not any("/00000000000000000000." in path for path in storage.paths())
     assert log.delete_retired_segments(0) is None
+
+
+class FailsOnce(MemoryStorage):
+    """A disk of which one rename fails, that of the file with this name."""
+
+    fails_at = ""
+
+    def rename(self, old: str, new: str) -> None:
+        if self.fails_at and old.endswith(self.fails_at):
+            self.fails_at = ""
+            raise StorageError(old, "the disk reports an input/output error")
+        super().rename(old, new)
+
+
+def test_no_segment_is_deleted_after_one_whose_files_could_not_be_renamed() -> None:
+    storage = FailsOnce()
+    log = one_a_segment(storage, 1000, 1100, 1200, 1300, retention_ms=100)
+    storage.fails_at = f"{0:020}.log"
+    for now_ms in (1101, 1301):
+        with pytest.raises(StorageError, match="input/output"):
+            delete_old_segments(log, now_ms, Rules())
+    storage.kill()
+    again = open_log(storage, log.config)
+    assert again.segment_base_offsets == [0, 1, 2, 3]
+    assert values(again) == [b"0", b"1", b"2", b"3"]
+
+
+def test_a_log_whose_cut_has_failed_takes_no_more_batches() -> None:
+    log = one_a_segment(MemoryStorage(), 1000, 1100, 1200)
+    segment = list(log.segments)[-1]
+
+    def fail() -> None:
+        raise StorageError("orders-0", "the disk reports an input/output error")
+
+    segment.delete = fail  # type: ignore[method-assign]
+    for change in (lambda: log.truncate_to(1), lambda: append(log, batch(b"more"))):
+        with pytest.raises(StorageError, match="input/output"):
+            change()
