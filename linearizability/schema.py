@@ -147,13 +147,15 @@ COLUMNS: Mapping[str, tuple[Any, str]] = {
         "start that a reader requested: earliest, latest, committed, offset, timestamp (position); "
         "epoch: a producer asked to continue after its own epoch (init_producer); answered or "
         "refused: what the same leader did with a fetch of asked_offset, below the log start "
-        "that it had just answered (delete_records)",
+        "that it had just answered (delete_records); joining: another member had asked to join "
+        "the classic group and was not answered yet (heartbeat)",
     ),
     "asked_offset": (
         pl.Int64,
         "the requested offset or timestamp, or the committed offset "
         "that the group's coordinator answered (position), or the producer's epoch "
-        "(init_producer), or the offset that was fetched (delete_records)",
+        "(init_producer), or the offset that was fetched (delete_records), or the milliseconds "
+        "since the other member asked to join (heartbeat)",
     ),
     "settings": (
         pl.String,

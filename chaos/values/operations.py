@@ -117,6 +117,9 @@ class LiveAsMember(Operation):
     session_timeout_ms: int
     """The session time-out; under KIP-848 that of the brokers' configuration."""
     pauses_s: tuple[float, ...]
+    meets_newcomer: bool = False
+    """Whether another member then joins the group, so that this one is told to join again (classic
+    protocol); instead of leaving as above, both leave."""
 
 
 @dataclass(frozen=True)

@@ -17,6 +17,8 @@ SILENT_S = SESSION_MS / 1000 + 11.0
 """The seconds that a silent member waits before its last heartbeat: judges allow for ten seconds
 after the session's end."""
 SILENT_SHARE = 0.15
+NEWCOMER_SHARE = 0.3
+"""The share of the classic memberships in which another member joins the group."""
 HEARTBEATS_MAX = 6
 BETWEEN_S = 0.1
 
@@ -25,8 +27,9 @@ class Sessions(Appends):
     """Append records, while lone members of groups of both protocols send heartbeats of their own.
 
     A member that sends a heartbeat within its session time-out must stay a member; one that is
-    silent for much longer, or that has left, must be told that it is none. Client libraries send
-    heartbeats too often to show this. Spec: KIP-62; KIP-848, Member failure detection.
+    silent for much longer, or that has left, must be told that it is none. One whose group another
+    member joins must be told to join again. Client libraries send heartbeats too often to show
+    this, and do not tell what they were answered. Spec: KIP-62; KIP-848, Member failure detection.
     """
 
     name = topic = "sessions"
@@ -61,6 +64,7 @@ class Sessions(Appends):
             pauses = [SESSION_MS / 1000 * rng.uniform(*share) for _ in range(count)]
             if rng.random() < SILENT_SHARE:
                 pauses = [*pauses[:1], SILENT_S]
+            meets = protocol is GroupProtocol.CLASSIC and rng.random() < NEWCOMER_SHARE
             group = f"group-{process}-of-{self.name}"
-            yield LiveAsMember(group, self.topic, protocol, SESSION_MS, tuple(pauses))
+            yield LiveAsMember(group, self.topic, protocol, SESSION_MS, tuple(pauses), meets)
             yield Idle(BETWEEN_S)

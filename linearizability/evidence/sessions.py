@@ -4,8 +4,10 @@ Part of `group_evidence`. A session lasts `session.timeout.ms` from the last req
 it, which the coordinator handled between its invocation and its answer. So a member that was
 refused although less time had passed since the *invocation* was removed too early; one that was
 accepted although much more had passed since the *answer* was kept too long; and one that was
-accepted after it had left was not let go. Members that a fault met are left out: a coordinator that
-restarts begins all sessions again, or does not know the newest ones.
+accepted after it had left was not let go. While another member of a classic group waits for the
+answer to its JoinGroup, a heartbeat must be refused with REBALANCE_IN_PROGRESS, since the newcomer
+is answered only when all members have joined again (KIP-62). Members that a fault met are left out:
+a coordinator that restarts begins all sessions again, or does not know the newest ones.
 """
 
 from __future__ import annotations
@@ -22,9 +24,12 @@ from linearizability.history import F, Type
 from linearizability.plans import collect_all
 
 CUT_SHORT, OUTLIVED, STAYED = "session-cut-short", "session-outlived", "member-after-leaving"
+NOT_TOLD = "not-told-to-rejoin"
+JOINING = "joining"
 NS_PER_MS = 1_000_000
 PATIENCE_NS = 10 * 1_000_000_000
-"""The nanoseconds that a coordinator may take to remove a member whose session has ended."""
+"""The nanoseconds that a coordinator may take to remove a member whose session has ended, or to
+begin a rebalance for a member that asks to join."""
 OF_SESSIONS = (F.HEARTBEAT.value, F.LEAVE.value)
 
 
@@ -37,6 +42,8 @@ class Request(NamedTuple):
     t_invoke_ns: int
     t_complete_ns: int
     settings: str | None
+    asked: str | None
+    asked_offset: int | None
 
 
 class Judged(NamedTuple):
@@ -85,10 +92,19 @@ def broken(one: Request, other: Request) -> str | None:
     session_ns = session_ms * NS_PER_MS
     if other.type == Type.FAIL.value and other.t_complete_ns - one.t_invoke_ns < session_ns:
         return CUT_SHORT
+    if other.type == Type.OK.value and _waits_ns(other) >= PATIENCE_NS:
+        return NOT_TOLD
     silent_ns = other.t_invoke_ns - one.t_complete_ns
     if other.type == Type.OK.value and silent_ns > session_ns + PATIENCE_NS:
         return OUTLIVED
     return None
+
+
+def _waits_ns(heartbeat: Request) -> int:
+    """Return for how long another member had waited for the answer to its JoinGroup when the
+    heartbeat was sent, 0 if none did."""
+    waits_ms = heartbeat.asked_offset if heartbeat.asked == JOINING else None
+    return (waits_ms or 0) * NS_PER_MS
 
 
 def _session_ms(settings: str | None) -> int | None:

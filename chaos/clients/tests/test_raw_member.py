@@ -53,6 +53,19 @@ def test_a_member_that_left_is_told_that_it_is_none(
     assert len({row["member_id"] for row in done.more_rows}) == 1
 
 
+def test_a_member_of_a_classic_group_is_told_that_another_joins(cluster: Cluster) -> None:
+    operator = Operator(REAL_WORLD, cluster.bootstrap, payload.nonce_of("test"))
+    classic = GroupProtocol.CLASSIC
+    operation = LiveAsMember("met", TOPIC.name, classic, SESSION_MS, (0.1,), meets_newcomer=True)
+    for _ in range(2):  # both members left, so that the group can be joined again
+        done = run(operator.perform(operation))
+        assert done.outcome is Outcome.OK
+        told = [(row["error"], row.get("asked")) for row in done.more_rows]
+        assert told[:2] == [(None, None)] * 2
+        assert told[-1] == ("REBALANCE_IN_PROGRESS", "joining")
+    run(operator.close())
+
+
 @pytest.mark.parametrize("protocol", GroupProtocol)
 def test_a_member_that_is_silent_for_longer_than_its_session_is_none(
     cluster: Cluster, protocol: GroupProtocol

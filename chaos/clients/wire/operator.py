@@ -59,6 +59,8 @@ RECREATE_TIMEOUT_S = 45.0
 not be left half re-created."""
 TO_HIGH_WATERMARK = -1  # DeleteRecordsRequest.json, field Offset
 REQUEST_TIMEOUT_MS = 5_000
+JOIN_TIMEOUT_S = 30.0
+"""The seconds for which a JoinGroup may wait for other members."""
 UNKNOWN_TOPIC_OR_PARTITION, UNKNOWN_TOPIC_ID, OFFSET_OUT_OF_RANGE = 3, 100, 1
 INVALID_PARTITIONS = 37
 REFUSED = frozenset({UNKNOWN_TOPIC_OR_PARTITION, OFFSET_OUT_OF_RANGE})
@@ -115,7 +117,7 @@ class Operator:
             case JoinAsStranger():
                 return await join_as_stranger(self._cluster, operation)
             case LiveAsMember():
-                return await live_as_member(self._cluster, operation)
+                return await self._live(operation)
             case DeletePositions():
                 return await group_offsets.delete(self._cluster, operation)
             case FetchPositions():
@@ -228,6 +230,13 @@ class Operator:
                     raise WireError(f"{topic.name}-{partition} has no leader yet")
 
     # --- positions ------------------------------------------------------------------------------
+
+    async def _live(self, operation: LiveAsMember) -> Completion:
+        other = WireCluster(self._world, self._bootstrap, JOIN_TIMEOUT_S)
+        try:
+            return await live_as_member(self._cluster, other, operation)
+        finally:
+            other.close()
 
     async def _commit_in_transaction(self, commit: CommitInTransaction) -> Completion:
         """Send InitProducerId and TxnOffsetCommit, then end the transaction: commit it, or abort it

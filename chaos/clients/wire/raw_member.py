@@ -17,7 +17,7 @@ from chaos.clients.wire.wire_link import WireCluster, check, insist, kafka_name
 from chaos.means.connection import WireError
 from chaos.values.operations import LiveAsMember
 from chaos.values.protocols import Completion, GroupProtocol, Outcome
-from chaos.world import Address
+from chaos.world import Address, World
 from linearizability.history import F
 from reference_impl.wire import ApiKey, definition, encode_versioned, request_definition
 
@@ -27,6 +27,9 @@ LEAVE_EPOCH = -1
 ASSIGNOR = "range"
 REBALANCE_MS = 60_000
 FIND_S = 10.0
+BETWEEN_S, MEETS_S = 0.5, 12.0
+"""The seconds between the heartbeats of a member that meets a newcomer, and the seconds after which
+it gives up: judges allow for ten."""
 NOT_MEMBER = frozenset({"UNKNOWN_MEMBER_ID", "FENCED_MEMBER_EPOCH", "GROUP_ID_NOT_FOUND"})
 """The answers by which a coordinator says that the sender is no member."""
 Row = Mapping[str, Any]
@@ -34,28 +37,51 @@ Ask = Callable[[], Awaitable[int]]
 """A function that sends one request of the member and returns the error code."""
 
 
-async def live_as_member(cluster: WireCluster, operation: LiveAsMember) -> Completion:
-    """Perform the operation. End early at the first heartbeat that is refused, and without a row
-    more if the coordinator does not answer."""
+async def live_as_member(
+    cluster: WireCluster, other: WireCluster, operation: LiveAsMember
+) -> Completion:
+    """Perform the operation. other: the connections of a second member. End early at the first
+    heartbeat that is refused, and without a row more if the coordinator does not answer."""
     kind = _Classic if operation.protocol is GroupProtocol.CLASSIC else _Consumer
     member = kind(cluster, operation)
     try:
         await member.find()
         if await member.tell(F.HEARTBEAT, member.join):
-            await _stay(cluster, member, operation)
+            await _stay(cluster, other, member, operation)
     except WireError as error:
         told = tuple(member.rows)
         return Completion(Outcome.FAIL, (), type(error).__name__, str(error), more_rows=told)
     return Completion(Outcome.OK, more_rows=tuple(member.rows))
 
 
-async def _stay(cluster: WireCluster, member: _Member, operation: LiveAsMember) -> None:
+async def _stay(
+    cluster: WireCluster, other: WireCluster, member: _Member, operation: LiveAsMember
+) -> None:
     for pause_s in operation.pauses_s:
         await cluster.world.sleep(pause_s)
         if not await member.tell(F.HEARTBEAT, member.heartbeat):
             return
-    if await member.tell(F.LEAVE, member.leave):
+    if operation.meets_newcomer:
+        await _meet_newcomer(cluster.world, member, await member.companion(other))
+    elif await member.tell(F.LEAVE, member.leave):
         await member.tell(F.HEARTBEAT, member.heartbeat)
+
+
+async def _meet_newcomer(world: World, member: _Member, newcomer: _Member) -> None:
+    """Let a newcomer send JoinGroup, which is not answered before the first member has joined
+    again. Send heartbeats until one is refused. Then let both leave."""
+    await newcomer.introduce()
+    begun_s = world.monotonic()
+    joining = world.spawn("newcomer", newcomer.join())
+    accepted = True
+    while accepted and not await joining.join(BETWEEN_S):
+        waits_s = world.monotonic() - begun_s
+        accepted = waits_s < MEETS_S and await member.tell(
+            F.HEARTBEAT, member.heartbeat, newcomer_waits_s=waits_s
+        )
+    await member.leave()
+    await joining.join()
+    await newcomer.leave()
 
 
 class _Member:
@@ -78,9 +104,11 @@ class _Member:
         check(answer.error_code, f"FindCoordinator {group}")
         self._coordinator = answer.host, answer.port
 
-    async def tell(self, f: F, ask: Ask) -> bool:
+    async def tell(self, f: F, ask: Ask, newcomer_waits_s: float | None = None) -> bool:
         """Send one request and note it as a row. Return whether it was accepted. A coordinator that
-        is not there proves nothing, so that the row is of unknown outcome. Raise WireError."""
+        is not there proves nothing, so that the row is of unknown outcome. newcomer_waits_s: for
+        how long another member's JoinGroup has been without an answer. Raise WireError."""
+        waits = {"asked": "joining", "asked_offset": int((newcomer_waits_s or 0) * 1000)}
         began_ns = self._cluster.world.monotonic_ns()
         code = await ask()
         name = kafka_name(code) if code else None
@@ -93,6 +121,7 @@ class _Member:
                 "group": self._operation.group,
                 "member_id": self._member_id,
                 "generation": self._epoch,
+                **({} if newcomer_waits_s is None else waits),
                 "t_invoke_ns": began_ns,
                 "t_complete_ns": self._cluster.world.monotonic_ns(),
                 "settings": json.dumps(
@@ -111,6 +140,15 @@ class _Member:
             self._coordinator, api, group_id=self._operation.group, **fields
         )
 
+    async def companion(self, cluster: WireCluster) -> _Member:
+        """Return another member of the same group, which uses connections of its own."""
+        other = type(self)(cluster, self._operation)
+        await other.find()
+        return other
+
+    async def introduce(self) -> None:
+        """Ask for a member id, if the protocol's coordinator chooses it."""
+
     async def join(self) -> int:
         raise NotImplementedError
 
@@ -123,6 +161,10 @@ class _Member:
 
 class _Classic(_Member):
     """A member of a classic group."""
+
+    async def introduce(self) -> None:
+        answer = await self._join()
+        self._member_id = answer.member_id
 
     async def join(self) -> int:
         """Join and fetch the assignment, which is nothing."""

@@ -8,7 +8,8 @@ rebalance time-out at most), and 15 s. After so much time, in which members poll
 fault, each partition must have a live owner, each member a partition (if there are more partitions
 than processes), and waiting records must be delivered. In one generation a partition has only one
 owner. A member that sends a heartbeat within its session time-out stays a member; one that is
-silent for ten seconds longer, or has left, is none any more.
+silent for ten seconds longer, or has left, is none any more. A member of a classic group is told to
+join again while another waits to join.
 """
 
 from linearizability.guarantees.about import About, Family

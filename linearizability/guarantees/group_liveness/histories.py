@@ -76,6 +76,16 @@ def BEATS(second: float, outcome: str = "ok", **more: object) -> Row:
 LEAVES: Row = BEATS(2) | {"f": "leave"}
 
 VALID: Valid = {
+    "a heartbeat is refused soon after another member asked to join": [
+        BEATS(0),
+        BEATS(1, asked="joining", asked_offset=100),
+        BEATS(2, "info", asked="joining", asked_offset=1_100),
+    ],
+    "a heartbeat is accepted while a newcomer waits for a coordinator that was killed": [
+        BEATS(0),
+        FAULT("Kill", **at(1)),
+        BEATS(1.5, asked="joining", asked_offset=11_000),
+    ],
     "heartbeats arrive within the session time-out": [BEATS(0), BEATS(1.9), BEATS(3.8)],
     "a member is removed after its session time-out": [BEATS(0), BEATS(2.1, "fail")],
     "a heartbeat sent within the session is answered after it": (
@@ -182,6 +192,10 @@ VALID: Valid = {
 }
 
 INVALID: Invalid = {
+    "a heartbeat is accepted although another member has waited to join": (
+        [BEATS(0), BEATS(1), BEATS(2, asked="joining", asked_offset=10_000)],
+        [("not-told-to-rejoin", (1, 2))],
+    ),
     "a member is removed within its session time-out": (
         [BEATS(0), BEATS(1.5), BEATS(3, "fail")],
         [("session-cut-short", (1, 2))],

@@ -133,6 +133,14 @@ def keep_long_after_the_session(rows: list[Row], rng: Random) -> list[Row]:
     return _with_a_lone_member(rows, [(rng.uniform(6.5, 9.0), "ok")])
 
 
+def hide_a_rebalance(rows: list[Row], rng: Random) -> list[Row]:
+    """Plant an anomaly: another member has waited to join for ten seconds or more, and a heartbeat
+    is accepted."""
+    told = _with_a_lone_member(rows, [(rng.uniform(0.1, 0.9), "ok")])
+    waits = {"asked": "joining", "asked_offset": rng.randint(10_000, 20_000)}
+    return [*told[:-1], told[-1] | waits]
+
+
 def keep_after_leaving(rows: list[Row], rng: Random) -> list[Row]:
     """Plant an anomaly: a member has left, and its heartbeat is accepted."""
     return _with_a_lone_member(rows, [(0.5, "leaves"), (rng.uniform(0.1, 0.9), "ok")])
@@ -180,6 +188,9 @@ CLAUSES: Clauses = {
     ),
     "a group receives none of the waiting records for as long": by("group-starved", starve_a_group),
     "two members own one partition in one generation": by("assigned-twice", assign_twice),
+    "a heartbeat is accepted while another member waits to join": by(
+        "not-told-to-rejoin", hide_a_rebalance
+    ),
     "a member is removed although it sent a heartbeat within its session time-out": by(
         "session-cut-short", remove_within_the_session
     ),

@@ -8,7 +8,7 @@ import polars as pl
 
 from linearizability.checkers.base import Checker, Needs, Scope, count, describe
 from linearizability.evidence.groups import NO_OWNER, NO_PART, STARVED, TWO_OWNERS, WATCHED
-from linearizability.evidence.sessions import CUT_SHORT, OUTLIVED, STAYED
+from linearizability.evidence.sessions import CUT_SHORT, NOT_TOLD, OUTLIVED, STAYED
 
 
 class GroupLiveness(Checker):
@@ -27,6 +27,8 @@ class GroupLiveness(Checker):
       time-out.
     - `session-outlived`: a member was still accepted 10 s after its session had ended.
     - `member-after-leaving`: a member was still accepted after it had left.
+    - `not-told-to-rejoin`: a heartbeat of a classic member was accepted although another member had
+      waited for 10 s for the answer to its JoinGroup; it must get REBALANCE_IN_PROGRESS.
 
     Sessions of members that a fault affected are left out. A rebalance may take the sum of the
     session time-out (session.timeout.ms), the longest time that any member spent between two polls
@@ -72,6 +74,12 @@ class GroupLiveness(Checker):
                 "process",
                 "group",
                 "seconds",
+            ),
+            NOT_TOLD: pl.format(
+                "a heartbeat of process {} in group {} was accepted without REBALANCE_IN_PROGRESS "
+                "although another member had waited for 10 s to join",
+                "process",
+                "group",
             ),
             STAYED: pl.format(
                 "process {} was still a member of group {} after it had left", "process", "group"

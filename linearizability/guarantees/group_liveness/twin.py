@@ -352,5 +352,7 @@ def _broken(one: Row, other: Row) -> str | None:
     session = int(session_ms) * 1_000_000
     if other["type"] == "fail" and other["t_complete_ns"] < one["t_invoke_ns"] + session:
         return "session-cut-short"
+    if is_in and other["asked"] == "joining" and (other["asked_offset"] or 0) >= 10_000:
+        return "not-told-to-rejoin"
     silence = other["t_invoke_ns"] - one["t_complete_ns"]
     return "session-outlived" if is_in and silence > session + 10 * SECOND else None

@@ -110,6 +110,8 @@ class Drawn:
         own: Row = {"process": process, "group": group, "member_id": f"lone{process}"}
         f = self.rng.choice(["heartbeat"] * 4 + ["leave"])
         outcome = self.rng.choice(["ok", "ok", "ok", "fail", "info"])
+        waits: Row = {"asked": "joining", "asked_offset": self.rng.choice([500, 12_000])}
+        own |= self.rng.choice([{}, {}, {}, waits])
         self.add(own | {"f": f, "type": outcome, "settings": self.settings})
 
     def send(self) -> None:

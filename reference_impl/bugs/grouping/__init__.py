@@ -17,6 +17,7 @@ from reference_impl.bugs.grouping.forget_a_member import ForgetAMember
 from reference_impl.bugs.grouping.give_before_released import GiveBeforeReleased
 from reference_impl.bugs.grouping.give_parts_twice import GivePartsTwice
 from reference_impl.bugs.grouping.greet_the_dead import GreetTheDead
+from reference_impl.bugs.grouping.hide_rebalances import HideRebalances
 from reference_impl.bugs.grouping.ignore_consumer_heartbeats import IgnoreConsumerHeartbeats
 from reference_impl.bugs.grouping.ignore_consumer_leaves import IgnoreConsumerLeaves
 from reference_impl.bugs.grouping.ignore_heartbeats import IgnoreHeartbeats
@@ -115,6 +116,9 @@ GROUPING_BUGS: dict[str, Bug] = {
     ),
     "never-release": Bug(
         NeverRelease, Kind.LIVENESS, ("group_liveness",), workload="groups-consumer", seconds_min=75
+    ),
+    "hide-rebalances": Bug(
+        HideRebalances, Kind.LIVENESS, ("group_liveness",), workload="sessions", seconds_min=25
     ),
     "ignore-heartbeats": Bug(
         IgnoreHeartbeats, Kind.LIVENESS, ("group_liveness",), workload="sessions"

@@ -8,6 +8,7 @@ from uuid import UUID
 
 from reference_impl.core.effects import Effect
 from reference_impl.core.groups.classic.group import ClassicGroup, Member
+from reference_impl.core.groups.classic.states import State
 from reference_impl.core.groups.consumer.assignors import Assignor, MemberSpec
 from reference_impl.core.groups.consumer.model.group import ConsumerGroup
 from reference_impl.core.groups.consumer.model.member import (
@@ -54,6 +55,12 @@ class Grouping:
         if generation != group.generation:
             raise Refused(ErrorCode.ILLEGAL_GENERATION)
         return member
+
+    def must_join_again(self, group: ClassicGroup) -> bool:
+        """Return whether a heartbeat is answered REBALANCE_IN_PROGRESS: while a rebalance collects
+        the members, which learn of it by their heartbeats (KIP-62; GroupMetadataManager.java,
+        classicGroupHeartbeatToClassicGroup)."""
+        return group.state is State.PREPARING_REBALANCE
 
     def session_renewed(self, member: AnyMember, session: Iterator[Effect]) -> Iterator[Effect]:
         """Return the effects of a heartbeat on its member's session: the timer `session`, so that

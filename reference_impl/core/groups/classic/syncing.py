@@ -90,7 +90,7 @@ def heartbeat(coordinator: GroupCoordinator, request: Request) -> Iterator[Effec
 def is_rebalancing(coordinator: GroupCoordinator, group_id: str) -> bool:
     """Return whether a rebalance is collecting members, so that they should join again."""
     group = coordinator.groups.get(group_id)
-    return isinstance(group, ClassicGroup) and group.state is State.PREPARING_REBALANCE
+    return isinstance(group, ClassicGroup) and coordinator.rules.must_join_again(group)
 
 
 def _speaker(coordinator: GroupCoordinator, group: ClassicGroup, body: Struct) -> Member:
