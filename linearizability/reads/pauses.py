@@ -1,12 +1,14 @@
 """Find when readers received nothing of a partition, and which record was waiting for them.
 
 A *reader* is a process that was assigned partitions, or a group whose members share them. Its
-*pause* in a partition begins when it is assigned the partition, receives a record of it, or ends a
-poll of unknown result, and ends when one of these happens again. During a pause it should have
-received the records after its last one that are known to be there. Pauses are computed partition by
+*pause* in a partition begins when it is assigned the partition, receives a record of it, sets its
+position, or ends a poll of unknown result, and ends when one of these happens again. During a pause
+it should have received the records after its last one, or from its new position on, that are known
+to be there. Pauses are computed partition by
 partition; `waiting` decides what they prove.
 
-A poll of unknown result (a lost poll) may have delivered any record that was there before its end.
+A position that is not told lies at the end of the log at most. A poll of unknown result (a lost
+poll) may have delivered any record that was there before its end.
 It cannot have delivered a record that was sent afterwards, so such a record is still missed.
 
 When is a record known to be there? For read_uncommitted: once it is acknowledged under acks=all, or
@@ -40,6 +42,7 @@ from linearizability.ingest import (
 )
 from linearizability.plans import collect
 from linearizability.reads.inferred_log import ACKNOWLEDGED
+from linearizability.reads.readers import START
 
 READER = [*KEY, "process", "group"]
 """The columns that identify a reader. One number, `reader`, stands for them, since grouping by one
@@ -69,6 +72,11 @@ IS_READ = IS_DATA & pl.col("replica").is_null() & (pl.col("client") != "raw").fi
 IS_ASSIGNED = (pl.col("f") == F.ASSIGN.value) & IS_OK
 IS_LOST = IS_POLL & pl.col("offset").is_null() & (pl.col("type") == Type.INFO.value)
 """The condition on a poll of unknown result."""
+IS_PLACED = (pl.col("f") == F.POSITION.value) & IS_OK
+_PLACED_AT = pl.coalesce(START, pl.when(pl.col("asked") == "earliest").then(0))
+IS_PLACED_SOMEWHERE = IS_PLACED & _PLACED_AT.is_null()
+"""The condition on a reader that set its position to one that the history does not tell, such as
+the end of the log."""
 _OVER_NS = pl.coalesce("t_complete_ns", pl.col("t_invoke_ns") + UNSEEN_NS)
 IS_LOST_ANYWHERE = IS_LOST & pl.col("topic").is_null()
 LOST = pl.Schema(
@@ -120,9 +128,8 @@ def pauses(
     when the run ended. Pauses shorter than shortest_ns are left out."""
     given = _given(events)
     there = collect(known(events, ends)).lazy()
-    placed = pl.col("lost_ns").is_null()
     begun = (
-        given.filter(placed)
+        given.filter(~pl.col("is_lost"))
         .group_by("reader")
         .agg(pl.col(*READER, "since_ns", "since_op", "isolation").first())
         .with_columns(
@@ -165,17 +172,18 @@ def _offset(number: int | None) -> pl.Expr:
 
 def _given(events: pl.LazyFrame) -> pl.LazyFrame:
     """Return the rows that moved a reader's position, or may have, in the order of operations.
-    offset: the offset of the record received, null if it is not one. lost_ns: the end of a lost
-    poll, null for other operations."""
+    offset: the offset of the record received, or the one before the position that was set; null for
+    other operations. lost_ns: the end of an operation after which the position is not known."""
     return (
-        events.filter(IS_READ | IS_ASSIGNED | IS_LOST)
+        events.filter(IS_READ | IS_ASSIGNED | IS_LOST | IS_PLACED)
         .select(
             *KEY,
             "isolation",
             "t_invoke_ns",
             **WHO,
-            offset=pl.when(IS_POLL).then("offset"),
-            lost_ns=pl.when(IS_LOST).then(_OVER_NS),
+            offset=pl.when(IS_POLL).then("offset").when(IS_PLACED).then(_PLACED_AT - 1),
+            lost_ns=pl.when(IS_LOST | IS_PLACED_SOMEWHERE).then(_OVER_NS),
+            is_lost=IS_LOST,
             since_ns=pl.when(IS_LOST)
             .then(_OVER_NS)
             .otherwise(pl.coalesce("t_complete_ns", "t_invoke_ns")),
@@ -196,7 +204,7 @@ def _with_lost(given: pl.LazyFrame, lost: pl.DataFrame) -> pl.LazyFrame:
     everywhere = [
         readers.filter(pl.col(own).is_not_null())
         .join(lost.lazy().select(pl.exclude({"process", "group"} - {own})), on=own)
-        .with_columns(offset=_offset(None), lost_ns="since_ns")
+        .with_columns(offset=_offset(None), lost_ns="since_ns", is_lost=True)
         for own in ("process", "group")
     ]
     columns = [pl.col(name).cast(dtype) for name, dtype in given.collect_schema().items()]
@@ -209,7 +217,6 @@ def _paused(given: pl.LazyFrame) -> pl.LazyFrame:
     """Return _PAUSED: the last record that each reader received, and the time of its next request.
     lost_ns: the end of the lost polls since that record. An assignment may keep the position or set
     it back, so records received before it are not missed."""
-    is_lost = pl.col("lost_ns").is_not_null()
 
     def last(column: str, where: pl.Expr) -> pl.Expr:
         return pl.when(where).then(pl.col(column)).forward_fill().over("reader")
@@ -220,7 +227,7 @@ def _paused(given: pl.LazyFrame) -> pl.LazyFrame:
             until_ns=pl.col("t_invoke_ns").shift(-1).over("reader"),
             before=pl.col("offset").forward_fill().over("reader").fill_null(-1),
             given_ns=last("since_ns", pl.col("offset").is_not_null()),
-            placed_ns=last("since_ns", ~is_lost),
+            placed_ns=last("since_ns", ~pl.col("is_lost")),
             lost_ns=pl.col("lost_ns").cum_max().forward_fill().over("reader"),
         )
         .filter(pl.col("placed_ns").is_not_null())

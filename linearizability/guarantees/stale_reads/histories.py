@@ -1,6 +1,7 @@
 """Histories written by hand for `stale_reads`."""
 
 from linearizability.hand_written.rows import (
+    BEGINS,
     END,
     FAULT,
     PLACE,
@@ -84,6 +85,23 @@ VALID: Valid = {
         S(2, 1, **at(5)),
         NOTHING(**at(3600)),
     ],
+    "the reader began at the end of the log": [
+        S(1, 0, **at(0)),
+        ASSIGN(**at(1)),
+        BEGINS(None, asked="latest", **at(2)),
+        NOTHING(**at(3600)),
+    ],
+    "the reader sought past the record": [
+        *BEGUN,
+        BEGINS(1, asked="offset", **at(2)),
+        NOTHING(**at(3600)),
+    ],
+    "a group's member began at the position that the group had committed": [
+        S(1, 0, **at(0)),
+        ASSIGN(**MEMBER, **at(1)),
+        BEGINS(1, asked="committed", asked_offset=1, **MEMBER, **at(2)),
+        NOTHING(**MEMBER, **at(3600)),
+    ],
     "a slow reader still receives older records": (
         [*BEGUN, S(2, 1, **at(2)), P(1, 0, **at(50)), NOTHING(**at(100)), P(2, 1, **at(109))]
     ),
@@ -96,6 +114,29 @@ VALID: Valid = {
 }
 
 INVALID: Invalid = {
+    "a reader that began at the end of the log receives nothing of what is sent later": (
+        [
+            ASSIGN(**at(0)),
+            S(1, 0, **at(1)),
+            BEGINS(None, asked="latest", **at(2)),
+            S(2, 1, **at(5)),
+            NOTHING(**at(3600)),
+        ],
+        [("stale-read", (2, 3, 4))],
+    ),
+    "a reader receives nothing after it sought back": (
+        [*BEGUN, P(1, 0, **at(2)), BEGINS(0, **at(3)), NOTHING(**at(3600))],
+        [("stale-read", (1, 3, 4))],
+    ),
+    "a reader that requested the earliest record receives nothing": (
+        [
+            S(1, 0, **at(1)),
+            ASSIGN(**at(2)),
+            BEGINS(None, asked="earliest", **at(3)),
+            NOTHING(**at(3600)),
+        ],
+        [("stale-read", (0, 2, 3))],
+    ),
     "nothing is returned for an hour after a fault of unknown name": (
         [*BEGUN, FAULT("Dance", **at(2)), NOTHING(**at(3600))],
         [("stale-read", (0, 1, 3))],

@@ -20,8 +20,8 @@ class StaleReads(Checker):
     `pauses` defines when a record is known to be readable; `waiting` defines "still polled", and
     what excuses a broker or a reader (faults, new positions, rebalances). A reader that receives
     old records is slow, not stale. A poll of unknown outcome may have delivered what was sent
-    before it ended, and nothing that was sent later. A reader whose start is not
-    recorded began at the beginning. Jepsen: worst-realtime-lag, reported only. Source:
+    before it ended, and nothing that was sent later. A reader whose start is not recorded began at
+    the beginning. Jepsen: worst-realtime-lag, reported only. Source:
     FetchRequest.json, MaxWaitMs; docs, design#replication (committed records are given to
     consumers). Counted: readers' partitions that were watched for longer than the bound.
     """

@@ -5,7 +5,7 @@ from typing import Any
 
 from linearizability.bounds import NEVER, NOTHING_STATED
 from linearizability.twins.facts import Found, Row, is_acked, may_be_gone
-from linearizability.twins.readings import UNSEEN_NS, is_given, over_at, undisturbed_times
+from linearizability.twins.readings import UNSEEN_NS, is_given, over_at, start, undisturbed_times
 
 TURNS = ("assign", "subscribe", "leave", "crash")
 
@@ -16,12 +16,16 @@ def stale_reads(rows: list[Row]) -> Found:
     for (place, who), own in _moves(rows).items():
         before, given_ns, placed_ns, lost_ns = -1, -NEVER, -NEVER, -NEVER
         for n, row in enumerate(own):
-            if _is_lost(row):
+            is_placed = row["f"] == "position"
+            placed_at = _placed_at(row) if is_placed else None
+            if _is_lost(row) or (is_placed and placed_at is None):
                 lost_ns = max(lost_ns, _ended_at(row))
-            else:
+            if not _is_lost(row):
                 placed_ns = over_at(row)
             if is_given(row):
                 before, given_ns = row["offset"], over_at(row)
+            elif placed_at is not None:
+                before, given_ns = placed_at - 1, over_at(row)
             known = _known(rows, place, row["isolation"] != "read_uncommitted")
             first = before + 1
             if lost_ns >= given_ns and lost_ns > -NEVER:
@@ -32,12 +36,12 @@ def stale_reads(rows: list[Row]) -> Found:
             since = _ended_at(row) if _is_lost(row) else over_at(row)
             until = own[n + 1]["t_invoke_ns"] if n + 1 < len(own) else NEVER
             until = min([until, *(t for t in _turns(rows, who) if t >= placed_ns)])
-            start = max(since, min(known_ns for known_ns, _, _ in lacking.values()))
+            begun = max(since, min(known_ns for known_ns, _, _ in lacking.values()))
             proofs = [
                 poll
                 for undisturbed, disturbed in undisturbed_times(rows)
                 for poll in _proofs(
-                    rows, who, max(start, undisturbed), min(until, disturbed), bound
+                    rows, who, max(begun, undisturbed), min(until, disturbed), bound
                 )
             ]
             if proofs:
@@ -52,7 +56,7 @@ def _moves(rows: list[Row]) -> dict[Any, list[Row]]:
     moves: dict[Any, list[Row]] = {}
     for row in rows:
         read = is_given(row) and row["client"] != "raw"
-        assigned = row["f"] == "assign" and row["type"] == "ok"
+        assigned = row["f"] in ("assign", "position") and row["type"] == "ok"
         if row["topic"] is not None and (read or assigned):
             moves.setdefault((row["place"], _who(row)), []).append(row)
         elif _is_lost(row):
@@ -61,6 +65,11 @@ def _moves(rows: list[Row]) -> dict[Any, list[Row]]:
                 if anywhere or (row["place"], _who(row)) == (place, who):
                     own.append(row)
     return moves
+
+
+def _placed_at(position: Row) -> int | None:
+    found: int | None = start(position)
+    return 0 if found is None and position["asked"] == "earliest" else found
 
 
 def _ended_at(lost: Row) -> int:

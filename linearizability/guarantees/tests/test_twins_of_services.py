@@ -59,6 +59,16 @@ NOTHING = rows_of(
 )
 LOST = rows_of(f="poll", **HERE, **READER, type="info")
 ASSIGNS = rows_of(f="assign", **HERE, **READER, isolation=ISOLATION)
+POSITIONS = rows_of(
+    f="position",
+    **HERE,
+    **READER,
+    isolation=ISOLATION,
+    asked=st.sampled_from(["earliest", "latest", "offset", "committed"]),
+    offset=st.one_of(OFFSET, st.none()),
+    asked_offset=st.one_of(OFFSET, st.none()),
+    log_start=st.sampled_from([None, None, 0, 1]),
+)
 TURNS = rows_of(f=st.sampled_from(["subscribe", "leave", "crash"]), **READER)
 ENDS = rows_of(
     f=st.sampled_from(["commit", "abort"]),
@@ -104,7 +114,7 @@ ASKS = rows_of(f="poll", process=1)
 @st.composite
 def histories(draw: st.DrawFn) -> list[Row]:
     """Draw a reader that is assigned a partition and a send; then whatever may happen."""
-    rare = st.one_of(SENDS, POLLS, NOTHING, ASSIGNS, TURNS, LOST, FAULTS)
+    rare = st.one_of(SENDS, POLLS, NOTHING, ASSIGNS, POSITIONS, TURNS, LOST, FAULTS)
     single = st.one_of(rare, ACKED, ASKS, ASKS, ENDS).map(lambda row: [row])
     begin = draw(st.sampled_from([[BEGINS, ACKED], [ACKED, BEGINS], [ACKED, ACKED], []]))
     later = draw(st.lists(st.one_of(single, single, READINGS), max_size=12))
