@@ -41,7 +41,10 @@ EXAMPLES: Mapping[str, tuple[str, ...]] = {
         "touchstone sim --seeds 200 --jobs 2",
         "touchstone sim --first-seed 4711 --seeds 1 --bug reuse-producer-ids --json",
     ),
-    "replay": ("touchstone replay runs/RUN --shrink",),
+    "replay": (
+        "touchstone replay runs/RUN --shrink",
+        "touchstone replay runs/RUN --target reference",
+    ),
     "bugs": (
         "touchstone bugs --list --json",
         "touchstone bugs --only acknowledge-before-append --seconds 20",

@@ -15,17 +15,25 @@ def replay(
     shrink: Annotated[
         bool, typer.Option(help="First reduce the plan for up to 2 minutes.")
     ] = False,
+    target: Annotated[
+        str | None,
+        typer.Option(
+            help="Perform it over processes, in real time: the same faults at the same times."
+        ),
+    ] = None,
     anyway: Annotated[
         bool, typer.Option(help="Perform it although it was made for another commit.")
     ] = False,
 ) -> None:
     """Perform the plan of a simulated run again, and tell its story in numbered steps.
 
+    With --target reference the same workload meets the same faults over processes.
+
     Exit status 1 if it is invalid, 3 if it is unknown.
     """
     from ci.simulation.replaying.replay import replayed
 
-    done, said = replayed(run, reduced=shrink, anyway=anyway)
+    done, said = replayed(run, reduced=shrink, anyway=anyway, target=target)
     print(done.story)
     print(said)
     status = {Validity.VALID: 0, Validity.INVALID: 1}.get(done.outcome.validity, 3)

@@ -158,9 +158,9 @@ def attempt(
             if result.interrupted:
                 raise KeyboardInterrupt
             outcome = _judged(scenario, result.directory)
-            if not result.recovered:
-                outcome = stuck(outcome, result.problems)
             if isinstance(parts.target, Sim):
+                if not result.recovered:
+                    outcome = stuck(outcome, result.problems)
                 outcome = _with_invariants(outcome, parts.target)
                 if outcome.validity is Validity.INVALID:
                     outcome = _blamed(outcome, parts.target, result.directory)

@@ -189,7 +189,6 @@ WITHOUT_BUG = {
     "may_become_voter": _OF_VOTERS,
     "keep_election": _OF_QUORUMS,
     "may_vote_for": _OF_QUORUMS,
-    "is_up_to_date": _OF_QUORUMS,
     "grants_pre_vote": _OF_QUORUMS,
     "follows_newer_epoch": _OF_QUORUMS,
     "has_lost_quorum": _OF_QUORUMS,

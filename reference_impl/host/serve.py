@@ -22,7 +22,7 @@ from pathlib import Path
 from typing import cast
 from uuid import uuid4
 
-from reference_impl.bugs import BUGS
+from reference_impl.bugs.cluster import BROKER_BUGS
 from reference_impl.core.configs.keys import BadConfig
 from reference_impl.core.controller.features import UnsupportedLevel
 from reference_impl.core.log.batch_scan import CorruptLog
@@ -142,7 +142,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="look up node names in this file (lines of ADDRESS NAME) before asking the system",
     )
     parser.add_argument("--until-closed", type=int, help=argparse.SUPPRESS)
-    parser.add_argument("--bug", metavar="NAME", help=f"plant a bug: {', '.join(sorted(BUGS))}")
+    parser.add_argument(
+        "--bug", metavar="NAME", help=f"plant a bug: {', '.join(sorted(BROKER_BUGS))}"
+    )
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -322,7 +324,7 @@ def make_node(plan: Plan, ports: Sequence[int]) -> Node:
     }
     first = advertised.pop(plan.listeners[0].name)
     format_directory(plan, advertised)
-    node_class, rules = (Node, Rules()) if plan.bug is None else BUGS[plan.bug].parts()
+    node_class, rules = (Node, Rules()) if plan.bug is None else BROKER_BUGS[plan.bug].parts()
     return node_class(
         plan.config, Disk(), str(plan.directory), first, rules, also_advertised=advertised
     )

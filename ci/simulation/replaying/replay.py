@@ -2,15 +2,27 @@
 
 from __future__ import annotations
 
+import json
 import tempfile
-from dataclasses import dataclass
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
 from pathlib import Path
 
+import polars as pl
+
+from chaos.record.memory import HISTORY
+from chaos.run.fitting import check_fit, client_in_virtual_time, workload_named
+from chaos.sim.target import Moment
+from chaos.targets import parse_target
+from chaos.values.protocols import TargetError
+from ci.errors import UsageError
 from ci.simulation.replaying.plan import Plan
 from ci.simulation.replaying.shrinking import Shrinking
 from ci.simulation.replaying.story import story
 from ci.simulation.schedule import Outcome, attempt
+from linearizability.history import F
 from linearizability.verdict import Validity
+from reference_impl.bugs.clients import CLIENT_BUGS
 
 SHRINK_LIMIT_S = 120.0
 STORY = "story.txt"
@@ -30,10 +42,42 @@ def perform_plan(plan: Plan, runs: Path) -> Performed:
     valid."""
     with tempfile.TemporaryDirectory(prefix="touchstone-replay-") as scratch:
         outcome, noted = attempt(plan.scenario, runs, Path(scratch), plan.nemesis)
-    text = story(plan.scenario, outcome, noted)
+    text = story(plan.scenario, outcome, noted or list(struck_in(Path(outcome.kept))))
     if outcome.kept:
         (Path(outcome.kept) / STORY).write_text(f"{text}\n")
     return Performed(plan, outcome, text)
+
+
+def struck_in(directory: Path) -> Iterator[Moment]:
+    """Yield the time and the name of each fault in the history of a run over processes, whose
+    elections nobody notes."""
+    file = directory / HISTORY
+    if not file.is_file():
+        return
+    rows = pl.read_parquet(file)
+    began_ns = rows["t_invoke_ns"].min()
+    faults = rows.filter((pl.col("f") == F.NEMESIS.value) & (pl.col("type") == "ok"))
+    times_ns = faults["t_complete_ns"] - began_ns
+    for at_ns, told in sorted(zip(times_ns, faults["detail"], strict=True)):
+        detail = json.loads(told)
+        struck = ", ".join(map(str, detail["nodes"])) or "none"
+        yield at_ns / 1e9, f"{detail['fault']} strikes node {struck}"
+
+
+def over_processes(plan: Plan, target: str) -> Plan:
+    """Return the plan for a target of processes: the same workload, faults, times, seed and client
+    library. Raise UsageError if that target cannot perform it."""
+    bug = plan.scenario.bug
+    if bug in CLIENT_BUGS:
+        raise UsageError(f"{bug} is a bug of clients, which only the simulator plants")
+    client = client_in_virtual_time(plan.scenario)
+    scenario = replace(plan.scenario, target=target, client=client)
+    try:
+        workload = workload_named(scenario.workload)
+        check_fit(parse_target(target, bug), workload, plan.nemesis, scenario.nodes)
+    except TargetError as error:
+        raise UsageError(f"--target {target}: {error}") from error
+    return replace(plan, scenario=scenario)
 
 
 def cause(outcome: Outcome) -> str:
@@ -62,15 +106,20 @@ def shrink(plan: Plan, limit_s: float = SHRINK_LIMIT_S) -> tuple[Plan, int]:
         return shrinking.perform(), shrinking.tried + 1
 
 
-def replayed(directory: Path, *, reduced: bool, anyway: bool) -> tuple[Performed, str]:
+def replayed(
+    directory: Path, *, reduced: bool, anyway: bool, target: str | None = None
+) -> tuple[Performed, str]:
     """Perform the plan of a run again, reduced if asked for. Return the performance and a sentence
-    about it. Raise UsageError."""
+    about it. target: perform it in real time on this target, after it was reduced in virtual time.
+    Raise UsageError."""
     plan = Plan.read(directory, anyway=anyway)
     said = ""
     if reduced:
         smaller, tried = shrink(plan)
         said = f"{plan.faults} faults reduced to {smaller.faults} in {tried} schedules; "
         plan = smaller
+    if target is not None:
+        plan = over_processes(plan, target)
     done = perform_plan(plan, directory.parent)
     kept = f", kept in {done.outcome.kept}" if done.outcome.kept else ""
     return done, f"{said}{done.outcome.validity.value}{kept}"

@@ -6,17 +6,19 @@ import json
 from dataclasses import replace
 from pathlib import Path
 
+import polars as pl
 import pytest
 from typer.testing import CliRunner
 
 from chaos.clients.factories import REFERENCE
+from chaos.record.memory import HISTORY
 from chaos.record.run_directory import Scenario
 from chaos.values.faults import Heal, Kill, Pause
 from ci.cli import app
 from ci.errors import UsageError
 from ci.simulation.plans import plan_of
 from ci.simulation.replaying.plan import FILE, Plan, Step
-from ci.simulation.replaying.replay import perform_plan, shrink
+from ci.simulation.replaying.replay import over_processes, perform_plan, shrink, struck_in
 from ci.simulation.replaying.shrinking import Shrinking
 from ci.simulation.schedule import perform
 from linearizability.verdict import Validity
@@ -93,6 +95,59 @@ def test_a_plan_that_cannot_be_performed_says_why(
     (tmp_path / FILE).write_text(json.dumps({**found, **change}))
     with pytest.raises(UsageError, match=sentence):
         Plan.read(tmp_path, anyway=False)
+
+
+def test_a_plan_for_processes_keeps_all_but_the_target_and_the_client() -> None:
+    plan = Plan.of(replace(BUGGY, client="confluent"))
+    real = over_processes(plan, "reference")
+    assert real.steps == plan.steps
+    assert real.scenario == replace(plan.scenario, target="reference", client=REFERENCE)
+
+
+@pytest.mark.parametrize(
+    ("scenario", "target", "sentence"),
+    [
+        (replace(BUGGY, bug="client-drop-on"), "reference", "which only the simulator plants"),
+        (BUGGY, "reference:4", "--target reference:4: the reference broker has no version"),
+        (replace(BUGGY, nemesis="failed-writes", bug=None), "kfake", "--target kfake: .* cannot"),
+    ],
+)
+def test_a_plan_that_processes_cannot_perform_says_why(
+    scenario: Scenario, target: str, sentence: str
+) -> None:
+    with pytest.raises(UsageError, match=sentence):
+        over_processes(Plan.of(scenario), target)
+
+
+def test_the_faults_of_a_run_are_told_with_their_times_since_its_begin(tmp_path: Path) -> None:
+    rows = {
+        "f": ["send", "nemesis", "nemesis", "nemesis"],
+        "type": ["ok", "info", "ok", "ok"],
+        "t_invoke_ns": [5 * 10**9] * 4,
+        "t_complete_ns": [6 * 10**9, 6 * 10**9, 9 * 10**9, 7 * 10**9],
+        "detail": [
+            None,
+            '{"fault": "Kill", "node": "leader"}',
+            '{"fault": "Heal", "nodes": []}',
+            '{"fault": "Kill", "node": "leader", "nodes": [2]}',
+        ],
+    }
+    pl.DataFrame(rows).write_parquet(tmp_path / HISTORY)
+    told = [(2.0, "Kill strikes node 2"), (4.0, "Heal strikes node none")]
+    assert list(struck_in(tmp_path)) == told
+    assert list(struck_in(tmp_path / "nowhere")) == []
+
+
+@pytest.mark.nightly
+def test_one_plan_shows_a_planted_bug_in_the_simulator_and_over_processes(tmp_path: Path) -> None:
+    scenario = Scenario(
+        "sim", "appends", "kill", 1, 10.0, 1, bug="acknowledge-before-append", client=REFERENCE
+    )
+    plan = Plan.of(replace(scenario, rate=60.0))
+    for each in (plan, over_processes(plan, "reference")):
+        done = perform_plan(each, tmp_path)
+        assert "lost_writes" in done.outcome.accusers
+        assert any("Kill" in line for line in done.story.splitlines())
 
 
 def test_a_run_without_a_plan_is_refused(tmp_path: Path) -> None:

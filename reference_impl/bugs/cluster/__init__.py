@@ -25,6 +25,7 @@ from reference_impl.bugs.cluster.join_early import JoinEarly
 from reference_impl.bugs.cluster.keep_leader_epochs import KeepLeaderEpochs
 from reference_impl.bugs.cluster.lead_by_minority import LeadByMinority
 from reference_impl.bugs.cluster.list_stale_ends import ListStaleEnds
+from reference_impl.bugs.cluster.vote_for_shorter_logs import VoteForShorterLogs
 from reference_impl.core.rules import Rules
 
 __all__ = ["BROKER_BUGS", "CLUSTER_BUGS"]
@@ -100,6 +101,12 @@ CLUSTER_BUGS: dict[str, Bug] = {
     "elect-uncleanly": _bug(
         ElectUncleanly,
         ("invariant leader-is-complete", "lost_writes"),
+        "last-replica-standing",
+        "appends",
+    ),
+    "vote-for-shorter-logs": _bug(
+        VoteForShorterLogs,
+        ("invariant leader-is-complete", "invariant committed-stays"),
         "last-replica-standing",
         "appends",
     ),

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from uuid import UUID
 
-from reference_impl.bugs import BUGS
+from reference_impl.bugs.cluster import BROKER_BUGS
 from reference_impl.core.configs.broker import BrokerConfig
 from reference_impl.core.configs.cluster import of_internal_topics
 from reference_impl.core.configs.keys import BadConfig
@@ -96,8 +96,10 @@ def check_cluster_id(cluster_id: str | None) -> None:
 
 def check_bug(bug: str | None) -> None:
     """Raise BadConfig for a bug that is not among those that can be planted."""
-    if bug is not None and bug not in BUGS:
-        raise BadConfig(f"--bug {bug}: there is no such bug; there are {', '.join(sorted(BUGS))}")
+    if bug is not None and bug not in BROKER_BUGS:
+        raise BadConfig(
+            f"--bug {bug}: there is no such bug; there are {', '.join(sorted(BROKER_BUGS))}"
+        )
 
 
 def check_port(port: int | None) -> None:
