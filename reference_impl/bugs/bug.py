@@ -174,16 +174,6 @@ WITHOUT_BUG = {
         " core/tests/test_shards.py gives it a follower, and shows the mistake of a coordinator"
         " that begins too early"
     ),
-    "check_shard_leads": (
-        "one node alone always leads; core/tests/test_shards.py lets another node lead in"
-        " between, and shows what a coordinator of the older epoch does not"
-        " know"
-    ),
-    "shard_has_ended": (
-        "one node alone always leads; core/tests/test_shards.py lets another node lead in"
-        " between, and shows what the old shard does not know if it is not"
-        " closed"
-    ),
     "check_fenced": _OF_VOTERS,
     "check_one_change": _OF_VOTERS,
     "may_become_voter": _OF_VOTERS,

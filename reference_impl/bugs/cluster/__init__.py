@@ -25,6 +25,7 @@ from reference_impl.bugs.cluster.join_early import JoinEarly
 from reference_impl.bugs.cluster.keep_leader_epochs import KeepLeaderEpochs
 from reference_impl.bugs.cluster.lead_by_minority import LeadByMinority
 from reference_impl.bugs.cluster.list_stale_ends import ListStaleEnds
+from reference_impl.bugs.cluster.serve_replaced_shards import ServeReplacedShards
 from reference_impl.bugs.cluster.vote_for_shorter_logs import VoteForShorterLogs
 from reference_impl.core.rules import Rules
 
@@ -109,6 +110,13 @@ CLUSTER_BUGS: dict[str, Bug] = {
         ("invariant leader-is-complete", "invariant committed-stays"),
         "last-replica-standing",
         "appends",
+    ),
+    "serve-replaced-shards": _bug(
+        ServeReplacedShards,
+        ("committed_offsets",),
+        "pause",
+        "offsets",
+        {**QUICK_FENCING, "offsets.topic.num.partitions": "1"},
     ),
     "accept-too-few": _bug(
         AcceptTooFew, ("invariant min-isr",), "last-replica-standing", "appends", TWO_REPLICAS

@@ -13,6 +13,9 @@ from reference_impl.core.rules import CHAPTERS
 
 RULES = {name for chapter in CHAPTERS for name, value in vars(chapter).items() if callable(value)}
 
+PAIRS = ("serve-replaced-shards",)
+"""Bugs in two rules, each of which would prevent the mistake of the other."""
+
 
 def test_every_file_of_the_folder_is_in_the_table() -> None:
     files = {one.name for one in pkgutil.iter_modules(package.__path__)} - {"tests"}
@@ -31,4 +34,4 @@ def test_the_header_names_what_the_table_names(name: str) -> None:
 
 @pytest.mark.parametrize("name", sorted(CLUSTER_BUGS))
 def test_a_bug_overrides_one_rule(name: str) -> None:
-    assert len(RULES & vars(CLUSTER_BUGS[name].rules).keys()) == 1
+    assert len(RULES & vars(CLUSTER_BUGS[name].rules).keys()) == (2 if name in PAIRS else 1)
