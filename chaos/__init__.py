@@ -1,1 +1,1 @@
-"""The attack: workloads and faults against a running target, and the recorder of what happened."""
+"""Attack a running target with workloads and faults, and record what the clients observe."""

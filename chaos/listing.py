@@ -25,8 +25,8 @@ def targets() -> dict[str, Target]:
 
 
 def list_markdown() -> str:
-    """Return the tables workload, judges and clients; nemesis and target; fault and target; fault
-    and backend."""
+    """Return three tables in Markdown: workload × judges and clients; nemesis × target; fault ×
+    target and backend."""
     all_targets = targets()
     workloads = [
         (
@@ -88,12 +88,14 @@ def list_json(own: Target | None = None) -> str:
 
 
 def proofs_markdown(proofs: Sequence[Proof]) -> str:
-    """Return the table of fault and backend: what the probes saw, and how long each fault took."""
+    """Return the table of fault × backend in Markdown: what the probes observed, and how long each
+    fault took."""
     return _table(("fault", *Backend), proofs_table(proofs))
 
 
 def proofs_json(proofs: Sequence[Proof]) -> str:
-    """Return the proofs as JSON: fault, ground, outcome, and the times in milliseconds."""
+    """Return the probes' results as JSON: fault, backend, outcome, and the times in
+    milliseconds."""
     rows = [
         {
             "fault": proof.probe.fault.__name__,
@@ -149,7 +151,7 @@ def list_for(target: Target) -> str:
 
 
 def _aligned(rows: Mapping[str, str]) -> Iterator[str]:
-    """Yield lines of name and text, with the names in a column as wide as the longest."""
+    """Yield lines `name text`, with the names padded to the width of the longest."""
     width = max(map(len, rows))
     return (f"  {name:<{width}}  {text}" for name, text in rows.items())
 

@@ -1,7 +1,7 @@
 """Client settings by Kafka's own names, for the Java clients and the reference clients.
 
-They are stated once, so that the two clients differ in nothing but their code. librdkafka has names
-and limits of its own (confluent/config.py).
+Both clients use the same settings, so that they differ in nothing but their code. librdkafka has
+names and limits of its own (confluent/config.py).
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ REQUEST_TIMEOUT_MS = 3_000
 
 
 def common_config() -> dict[str, Any]:
-    """Return settings with short back-offs, since a run lasts a minute."""
+    """Return the settings that all clients share: short back-offs, since a run lasts a minute."""
     return {
         "socket.connection.setup.timeout.ms": 2_000,
         "reconnect.backoff.ms": 50,

@@ -46,10 +46,12 @@ def member_times(group: GroupSettings) -> dict[str, Any]:
 
 
 class MembershipRows:
-    """The rows of one member that are not part of a completion yet."""
+    """Collects the history rows about one member's partitions and positions until a completion
+    takes them."""
 
     def __init__(self, world: World, settings: Row) -> None:
-        """Begin without rows. settings: the columns that `group_settings` returns."""
+        """Begin without rows. settings: the columns about the group's settings, as `group_settings`
+        returns them, for each row."""
         self._world = world
         self._settings = settings
         self._rows: list[Row] = []
@@ -81,7 +83,7 @@ class MembershipRows:
         self._note(F.POSITION, place, asked)
 
     def take(self) -> tuple[Row, ...]:
-        """Return the rows noted so far, and forget them."""
+        """Return the rows noted so far, and clear the list."""
         rows, self._rows = tuple(self._rows), []
         return rows
 

@@ -33,7 +33,7 @@ Headers = Sequence[Header]
 
 
 class Carried(NamedTuple):
-    """A record as it is given to a client, or as the client returns it."""
+    """A record's key, value and headers, as given to a client or returned by it."""
 
     value: bytes | None
     key: bytes | None = None
@@ -47,7 +47,7 @@ def nonce_of(run_id: str) -> bytes:
 
 
 def record_for(send: Send, index: int, nonce: bytes) -> Carried:
-    """Return the record for the value with this index in a send."""
+    """Return the record that carries the value number `index` of a send."""
     value, is_tombstone = send.values[index], bool(send.tombstones) and send.tombstones[index]
     filling, key, headers = b"", None, list[Header]()
     if send.filling:
@@ -95,7 +95,7 @@ def checksums_of(records: Sequence[Carried]) -> dict[str, Any]:
 
 
 def plain_headers(headers: Iterable[tuple[str | bytes, Any]] | None) -> list[Header]:
-    """Return headers as some clients give them, with names that may be bytes, as text and bytes."""
+    """Return headers as pairs of text and bytes; some clients return the names as bytes."""
     return [
         (name if isinstance(name, str) else name.decode(errors="replace"), content)
         for name, content in headers or ()
@@ -143,7 +143,7 @@ def _over_headers(headers: Headers, checksum: int) -> int:
 
 
 def bears(nonce: bytes, value: bytes | None, headers: Iterable[tuple[str, bytes | None]]) -> bool:
-    """Return whether a record's value, or a tombstone's header, contains the run's nonce."""
+    """Return whether a record's value, or the header of a tombstone, contains this run's nonce."""
     contents = (value, *(content for name, content in headers if name == TOMBSTONE_HEADER))
     return any(content is not None and content[8:_SIGNED] == nonce for content in contents)
 

@@ -23,7 +23,7 @@ TOKEN_HANDLER = "KafkaClients$TokenByCommand"
 
 
 def of_librdkafka(access: Access) -> dict[str, Any]:
-    """Return the settings by which librdkafka connects and authenticates, or none for PLAINTEXT."""
+    """Return the settings by which librdkafka connects and authenticates; empty for PLAINTEXT."""
     if not access.uses_tls and not access.uses_sasl:
         return {}
     found: dict[str, Any] = {"security.protocol": access.protocol}
@@ -55,7 +55,7 @@ def of_librdkafka(access: Access) -> dict[str, Any]:
 
 
 def of_java(access: Access) -> dict[str, Any]:
-    """Return the settings by which Apache's Java clients connect and authenticate, or none for
+    """Return the settings by which Apache's Java clients connect and authenticate; empty for
     PLAINTEXT. Raise OSError for files that cannot be read."""
     if not access.uses_tls and not access.uses_sasl:
         return {}

@@ -35,7 +35,7 @@ def init_producer_row(
 def answered(
     now_ns: int, rows: Iterable[Row], outcome: Outcome, error: str | None = None
 ) -> Sequence[Mapping[str, Any]]:
-    """Return the rows of offsets with the outcome of TxnOffsetCommit and, if that is OK, the
-    current time as their completion."""
+    """Return these rows of offsets with the outcome of TxnOffsetCommit. If that is OK, also set
+    their completion time to `now_ns`."""
     now = {"t_complete_ns": now_ns} if outcome is Outcome.OK else {}
     return [{**row, "type": outcome.value, "error": error, **now} for row in rows]

@@ -25,7 +25,8 @@ RETRY_S = 0.3
 
 @dataclass
 class Reading:
-    """The reading of one partition: the offset that it must reach, and the records so far."""
+    """The state of reading one partition: the offset that must be reached, and the records so
+    far."""
 
     leader_epoch: int
     log_start: int

@@ -1,2 +1,1 @@
-"""Tools to make faults with: processes, network links, disks, clocks and containers of this
-machine."""
+"""Make faults with processes, network links, disks, clocks and containers of this machine."""

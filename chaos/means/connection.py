@@ -74,8 +74,8 @@ class Connection:
     async def exchange(
         self, api: ApiKey, version: int, body: Struct, timeout_s: float | None = None
     ) -> Struct:
-        """Send one request in this version and return the response. timeout_s: for the whole
-        response (chaos.world, Link)."""
+        """Send one request in this version and return the body of the response. timeout_s: the time
+        for the whole response; None: the one given when connecting."""
         try:
             return await self._link.exchange(api, version, body, timeout_s)
         except (OSError, Malformed) as error:

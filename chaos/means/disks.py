@@ -58,7 +58,7 @@ class DiskError(RuntimeError):
 
 
 def why_none() -> str | None:
-    """Return why this process cannot make such disks, or None if it can."""
+    """Return why this process cannot make disks of their own for nodes, or None if it can."""
     if not capabilities.has(capabilities.CAP_SYS_ADMIN):
         return (
             "disks of their own for nodes need the right to mount (CAP_SYS_ADMIN); run as root,"
@@ -73,7 +73,7 @@ def why_none() -> str | None:
 
 
 class Disk:
-    """One file system, from `Disk.make` until `remove`."""
+    """One mounted file system of a node, from `Disk.make` until `remove`."""
 
     def __init__(self, home: Path) -> None:
         self._image = home / "image"
@@ -113,13 +113,13 @@ class Disk:
         _run("sync", "-f", self.mount_point)
 
     def freeze(self) -> None:
-        """Make writes and syncs hang from now on; reads are still served."""
+        """Make writes and syncs hang until `thaw`; reads are still served."""
         if not self.is_stalled:
             self._ioctl(FIFREEZE)
             self.is_stalled = True
 
     def thaw(self) -> None:
-        """Let hanging writes and syncs go on."""
+        """End a freeze: hanging writes and syncs continue."""
         if self.is_stalled:
             self._ioctl(FITHAW)
             self.is_stalled = False
@@ -144,7 +144,7 @@ class Disk:
         self.is_full = False
 
     def cut_power(self) -> None:
-        """Cut the power: from now on nothing reaches the medium, and every write fails with EIO.
+        """Cut the power: nothing more reaches the medium, and every write fails with EIO.
 
         The journal is not flushed: data that was neither synced nor written back by the kernel is
         lost. After the node's process has ended, `replug` mounts what is left.
@@ -152,14 +152,14 @@ class Disk:
         self._ioctl(FS_IOC_SHUTDOWN, struct.pack("I", WITHOUT_FLUSH))
 
     def die(self) -> None:
-        """Make every write and sync fail with EIO from now on; data written before is kept.
-        `replug` repairs it."""
+        """Make every later write and sync fail with EIO; data written before is kept. `replug`
+        repairs it."""
         self.is_broken = True
         self._ioctl(FS_IOC_SHUTDOWN, struct.pack("I", WITH_ALL_WRITTEN))
 
     def turn_read_only(self) -> None:
-        """Do what ext4 does when it meets an error: from now on every write fails with EROFS.
-        `replug` repairs it."""
+        """Do what ext4 does when it meets an error: every later write fails with EROFS. `replug`
+        repairs it."""
         self.is_broken = True
         self.sync()
         _run("mount", "-o", "remount,abort", self.mount_point)
@@ -177,8 +177,8 @@ class Disk:
         self.make_room()
 
     def remove(self) -> None:
-        """Unmount the file system and delete it, whatever its state. The node's process must have
-        ended."""
+        """Unmount the file system and delete its image, whatever its state. The node's process must
+        have ended."""
         if self._owner == os.getpid():
             _remove(self._image.parent)
         with _lock:
@@ -257,7 +257,7 @@ def _own_directory() -> Path:
 
 
 def _is_leftover(path: Path) -> bool:
-    """Return whether the owner that the path names is dead."""
+    """Return whether the owner named in this path is dead."""
     found = _OWNED.search(str(path))
     return found is not None and guard.is_dead_tag(found[1])
 
@@ -319,7 +319,8 @@ def _run(program: str, *arguments: str | Path) -> None:
 
 
 def _at_exit() -> None:
-    """Thaw the disks, end the nodes that hang on them, and then remove the disks."""
+    """Thaw the disks, end the nodes that hang on them, and then remove the disks, when this process
+    exits."""
     with _lock:
         disks = [disk for disk in _living.values() if disk._owner == os.getpid()]
     if not disks:

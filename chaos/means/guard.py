@@ -1,4 +1,5 @@
-"""Ends the children of a process that died without doing so itself (kill -9, a crash).
+"""End the child processes of a process that died (kill -9, a crash) before it could end them
+itself.
 
 Every child of chaos.means.processes carries its owner's name in its environment. No other record is
 needed: the same system call writes the name and starts the child. So no child ever runs unrecorded,
@@ -22,10 +23,9 @@ from collections.abc import Iterator
 
 VARIABLE = "TOUCHSTONE_OWNER"
 REALM = "TOUCHSTONE_REALM"
-"""The environment variable with the number of a realm. A command cleans up only after commands of
-its own realm (and of its own pid namespace). Tests that run beside each other, or beside an attack,
-have realms of their own.
-"""
+"""The environment variable with the number of a realm, which separates commands: a command cleans
+up only after commands of its own realm (and of its own pid namespace). Tests that run beside each
+other, or beside an attack, have realms of their own."""
 POLL_S = 1.0
 SWEEPS_MAX = 50
 
@@ -43,7 +43,7 @@ def start_time(pid: int) -> str | None:
 
 
 def owner_name(pid: int) -> str:
-    """Return `PID:START:NAMESPACE`, a name that no other process of this boot ever has."""
+    """Return `PID:START:NAMESPACE`, a process name that no other process of this boot ever has."""
     return f"{pid}:{start_time(pid)}:{_namespace()}"
 
 
@@ -70,14 +70,14 @@ def _namespace() -> str:
 
 
 def is_alive(owner: str) -> bool:
-    """Return whether the process of that name still exists."""
+    """Return whether the process with this owner name still exists."""
     pid, started, _ = owner.split(":", 2)
     return start_time(int(pid)) == started
 
 
 def _owner_of(pid: int) -> str | None:
-    """Return the owner's name in a process's environment, or None if there is none or it may not be
-    read."""
+    """Return the owner's name in the environment of a process, or None if there is none or it
+    cannot be read."""
     try:
         with open(f"/proc/{pid}/environ", "rb") as file:
             environment = file.read()
@@ -91,7 +91,8 @@ def _owner_of(pid: int) -> str | None:
 
 
 def owned() -> Iterator[tuple[int, str]]:
-    """Yield (pid, owner) of every living process that some owner in our pid namespace started."""
+    """Yield (pid, owner) of every living process in our pid namespace that carries an owner's
+    name."""
     here = _namespace()
     for name in os.listdir("/proc"):
         if not name.isdigit() or int(name) == os.getpid():

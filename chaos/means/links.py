@@ -64,7 +64,8 @@ BLACKHOLE = Toxic("blackhole", "timeout", {"timeout": 0})  # 0: never closes, an
 
 @dataclass(frozen=True)
 class Link:
-    """One directed link: it forwards connections to `listen` to `upstream`."""
+    """One directed link: connections to the address `listen` are forwarded to the address
+    `upstream`."""
 
     name: str
     listen: Address
@@ -72,7 +73,8 @@ class Link:
 
 
 def toxiproxy_server() -> Path:
-    """Return the executable that set-up built. Raise LinkError with the command that repairs it."""
+    """Return the path of the toxiproxy server that set-up built. Raise LinkError with the command
+    that builds it again."""
     path = executable("toxiproxy-server")
     if path is None:
         raise LinkError("toxiproxy-server is not built, so no link can be cut; run `make setup`")
@@ -80,7 +82,7 @@ def toxiproxy_server() -> Path:
 
 
 class Links:
-    """A running toxiproxy server and its proxies. Its user serializes the faults (LocalCluster)."""
+    """A running toxiproxy server and its proxies. Its user (LocalCluster) serializes the faults."""
 
     def __init__(
         self, api: Address, child: processes.Process, again: Starter | None = None
@@ -117,7 +119,7 @@ class Links:
         return links
 
     def add(self, links: Iterable[Link]) -> None:
-        """Open these links."""
+        """Open a proxy for each of these links."""
         for link in links:
             body = {
                 "name": link.name,
@@ -141,7 +143,7 @@ class Links:
         return name in self._troubled
 
     def cut(self, name: str, how: How) -> None:
-        """Cut one link."""
+        """Cut one link in the way that `how` names: blackhole or refuse."""
         self._troubled.add(name)
         if how == "refuse":
             self._call("post", f"/proxies/{name}", {"enabled": False})
@@ -172,8 +174,8 @@ class Links:
         to do."""
 
     def heal(self) -> str:
-        """Remove every cut and toxic. Replace a server that hangs or has died. Return a note about
-        that, or ""."""
+        """Remove every cut and toxic. Replace a server that hangs or has died. Return a sentence
+        about that, or ""."""
         note = ""
         try:
             self._call("post", "/reset", timeout_s=HEAL_TIMEOUT_S)
@@ -221,8 +223,8 @@ class Links:
         body: Mapping[str, Any] | None = None,
         timeout_s: float = API_TIMEOUT_S,
     ) -> Any:
-        """Send one request to the server. The client library keeps host and port in the class, so
-        only one thread may use it at a time."""
+        """Send one HTTP request to the server and return its answer. The client library keeps host
+        and port in the class, so only one thread may use it at a time."""
         from toxiproxy.api import APIConsumer  # of the extra [chaos]: conform does without
 
         with _client_lock:

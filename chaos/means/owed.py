@@ -1,8 +1,8 @@
-"""Record how to undo faults on nodes that are not ours, in case this process is killed before. Our
-own child processes carry their owner's name in the environment (guard.py), and are ended with their
-owner. A node of a foreign cluster must live on, and nothing in it shows that it was paused or
-ended. So before such a fault is performed, a note is written that says how to undo it. The note is
-removed once the fault is undone. The notes of an owner are in
+"""Record how to undo faults on nodes that are not ours, in case this process is killed before it
+undoes them. Our own child processes carry their owner's name in the environment (guard.py), and are
+ended with their owner. A node of a foreign cluster must live on, and nothing in it shows that it
+was paused or ended. So before such a fault is performed, a note is written that says how to undo
+it. The note is removed once the fault is undone. The notes of an owner are in
 `touchstone-owed-PID-START-NAMESPACE/` in the directory for temporary files; the next command
 performs the repairs in the notes of dead owners (`repair_leftovers`). Notes name commands, so only
 those in a directory are trusted that belongs to our user and that no other user can write."""
@@ -55,13 +55,14 @@ class Repair:
 
     @classmethod
     def of_command(cls, address: Address, command: Sequence[str], folder: Path) -> Repair:
-        """Return the note about the owner's own command, which undoes the fault."""
+        """Return a repair that runs the command which the node's owner has given for undoing the
+        fault."""
         return cls(*address, command=tuple(command), folder=str(folder.resolve()))
 
     @classmethod
     def of_start(cls, address: Address, command: Sequence[str], folder: Path) -> Repair:
         """Return a repair that runs the owner's start command, if nothing listens at the address.
-        The started process may stay."""
+        The started process continues to run after this command has ended."""
         return replace(cls.of_command(address, command, folder), is_start=True)
 
     @classmethod
@@ -100,7 +101,7 @@ class Repair:
 
 
 class Note:
-    """A repair written to a file before the fault is performed, until `settle`."""
+    """A repair, kept in a file from before the fault is performed until `settle`."""
 
     def __init__(self, repair: Repair) -> None:
         """Write the note. Raise OSError if that fails: then no fault may be performed on the
@@ -182,9 +183,9 @@ def _repair_all(directory: Path, repaired: Repaired) -> None:
 
 @contextmanager
 def _alone_in(directory: Path) -> Iterator[None]:
-    """Lock the directory of notes while inside this context, so that of several commands that begin
-    at once only one follows the notes. A node must not be started twice, nor attacked before it is
-    healthy."""
+    """Hold a lock on the directory of notes inside this context, so that of several commands that
+    begin at once only one follows the notes. A node must not be started twice, nor attacked before
+    it is healthy."""
     descriptor = os.open(directory, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX)  # until it is closed

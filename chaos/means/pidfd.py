@@ -76,8 +76,8 @@ class HeldProcess:
 
     @classmethod
     def signal(cls, pid: int, started: str, number: signal.Signals) -> None:
-        """Send a signal to the process with that number which started then (guard.py), if it still
-        runs, and to no other. Raise PermissionError."""
+        """Send a signal to the process with this id if it still runs and started at this time
+        (guard.start_time), and to no other. Raise PermissionError."""
         held = None
         with suppress(OSError, AttributeError):  # gone; or a system without such descriptors
             held = cls(pid)
@@ -95,7 +95,8 @@ class HeldProcess:
 
 
 def _namespace(pid: int | str) -> str | None:
-    """Return the pid namespace of a process, or None if it is gone or may not be looked at."""
+    """Return the pid namespace of a process, or None if the process is gone or its namespace may
+    not be read."""
     try:
         return os.readlink(f"/proc/{pid}/ns/pid")
     except OSError:

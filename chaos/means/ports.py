@@ -24,7 +24,7 @@ _RANGE_FILE = Path("/proc/sys/net/ipv4/ip_local_port_range")
 
 
 class NoFreePort(RuntimeError):
-    """No free port was found."""
+    """Raised if no free port was found."""
 
 
 def _highest() -> int:
@@ -36,7 +36,8 @@ def _highest() -> int:
 
 
 def allowed() -> range:
-    """Return the ports to choose from: those that TOUCHSTONE_PORTS names as FIRST-LAST, or all."""
+    """Return the ports to choose from: the range FIRST-LAST that TOUCHSTONE_PORTS names, or the
+    whole default range."""
     text = os.environ.get(VARIABLE)
     if not text:
         return range(LOWEST, _highest())
@@ -47,7 +48,7 @@ def allowed() -> range:
 
 
 def is_free(host: str, port: int) -> bool:
-    """Return whether a server could listen there now."""
+    """Return whether a server could listen at this address and port now."""
     with socket.socket() as probe:
         probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:

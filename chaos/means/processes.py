@@ -45,7 +45,7 @@ guard itself."""
 
 
 class Process(Protocol):
-    """A process that runs a node, or proxies: a child process, or a container
+    """A process that runs a node or a proxy server: a child process, or a container
     (chaos.means.docker.containers)."""
 
     paused: bool
@@ -82,7 +82,7 @@ class Strikable(Protocol):
 
 
 class Child:
-    """One process that we started."""
+    """One child process that we started."""
 
     def __init__(self, name: str, process: subprocess.Popen[bytes], log: Path) -> None:
         self.name = name
@@ -159,8 +159,8 @@ class Child:
         )
 
     def end(self, timeout_s: float = END_TIMEOUT_S) -> None:
-        """Send SIGTERM, wait up to timeout_s, then send SIGKILL. It may be called again, and after
-        the process's end."""
+        """Send SIGTERM, wait up to timeout_s, then send SIGKILL. It is allowed to call this again,
+        or after the process has ended."""
         if self.running:
             self._signal(signal.SIGTERM)
             self._signal(signal.SIGCONT)  # a stopped process does not take its SIGTERM

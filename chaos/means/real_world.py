@@ -45,7 +45,7 @@ def run(work: Coroutine[Any, Any, T]) -> T:
 
 
 class _Deadline(threading.local):
-    """The earliest deadline of the `within` calls that this thread is in."""
+    """The earliest deadline of the `within` calls that the current thread is executing."""
 
     at: float | None = None
 
@@ -54,8 +54,8 @@ class _Deadline(threading.local):
             raise TimeoutError("not done in time")
 
     def cut(self, timeout_s: float | None) -> float:
-        """Return `timeout_s`, cut to the time left until the deadline. Raise TimeoutError if none
-        is left."""
+        """Return `timeout_s`, or the time left until the deadline if that is shorter. Raise
+        TimeoutError if no time is left."""
         self.check()
         wanted_s = threading.TIMEOUT_MAX if timeout_s is None else max(0.0, timeout_s)
         return wanted_s if self.at is None else min(wanted_s, max(0.0, self.at - time.monotonic()))
@@ -120,7 +120,8 @@ class RealTask:
 
 
 class RealWorld:
-    """The World of this process; see the head of this file."""
+    """The World of real time: it waits, reads clocks and opens connections by blocking the calling
+    thread."""
 
     monotonic_ns = staticmethod(time.monotonic_ns)
     wall_ns = staticmethod(time.time_ns)
@@ -169,7 +170,7 @@ class RealWorld:
 
 
 REAL_WORLD = RealWorld()
-"""The only instance."""
+"""The only instance of RealWorld."""
 
 
 class TcpLink:

@@ -8,7 +8,7 @@ from random import Random
 from chaos.values.faults import Fault, Heal
 
 Seconds = tuple[float, float]
-"""A range of seconds: (least, most)."""
+"""A range of seconds as (least, most)."""
 
 
 def rounds(

@@ -1,4 +1,4 @@
-"""Probes of an administrator's faults: elections, moved replicas, created and deleted topics."""
+"""Probe an administrator's faults: elections, moved replicas, created and deleted topics."""
 
 from __future__ import annotations
 
@@ -86,5 +86,5 @@ def _leader(site: Site) -> int:
 
 
 def _address(site: Site) -> tuple[str, int]:
-    """Return the address of a running node, past the proxies."""
+    """Return the address of a running node that leads directly to it, without a proxy."""
     return site.cluster.direct(site.cluster.reachable()[0])

@@ -83,7 +83,8 @@ def append(address: Address, topic: str, timeout_s: float) -> int:
 
 
 def refusal(site: Site, topic: str, what: str) -> str:
-    """Wait until a record is refused and return the error. Raise ProbeFailed if none is."""
+    """Send records until one is refused, and return the error. Raise ProbeFailed if none is refused
+    in time. what: the refusal expected, for the message."""
     refused: list[str] = []
 
     def is_refused() -> bool:

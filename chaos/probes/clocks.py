@@ -1,4 +1,5 @@
-"""Probes of wall clocks: a node refuses records whose timestamps lie in its future (KIP-937)."""
+"""Probe faults of wall clocks: a node refuses records whose timestamps lie in its future
+(KIP-937)."""
 
 from __future__ import annotations
 
@@ -8,7 +9,7 @@ from chaos.values.faults import ClockJump, ClockSkew, Fault
 
 TOPIC = "probe-clocks"
 AFTER_MAX_MS = 2_000
-"""The value of message.timestamp.after.max.ms in the ground that the probes of clocks use."""
+"""The value of message.timestamp.after.max.ms on the nodes that probes of clocks use."""
 
 
 def a_clock_that_was_put_back_refuses_the_present(site: Site) -> str:

@@ -1,4 +1,4 @@
-"""Probes of disk faults, on nodes that have their own disks."""
+"""Probe disk faults, on nodes that have their own disks."""
 
 from __future__ import annotations
 

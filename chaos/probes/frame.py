@@ -32,41 +32,44 @@ from chaos.world import Address
 from reference_impl.wire import ApiKey, encode_request, request_definition
 
 PATIENCE_S = 60.0
-"""The limit in seconds of an effect or a recovery on a busy machine."""
+"""The seconds to wait for an effect or a recovery, long enough for a busy machine."""
 QUIET_S = 0.4
-"""The seconds of silence that count as no answer; answers take milliseconds."""
+"""The seconds without a response after which a probe takes a node to be silent; a response takes
+milliseconds."""
 LOOK_EVERY_S = 0.01
 
 
 class ProbeFailed(Exception):
-    """A fault had no effect, or did not heal; the message is one sentence."""
+    """Raised if a fault had no effect, or did not heal; the message is one sentence."""
 
 
 class Backend(StrEnum):
-    """The means by which faults are performed; the columns of the table."""
+    """The means by which a cluster performs faults; each backend is a column of the table of
+    faults."""
 
     PROCESS = "process"
     """Child processes, signals, toxiproxy: no root is needed."""
     ROOT = "process, root"
-    """Child processes with their own file systems (loop devices) and network namespaces."""
+    """Child processes with their own file systems (loop devices) and network namespaces: root is
+    needed."""
     DOCKER = "docker"
 
 
 @dataclass(frozen=True)
 class Ground:
-    """The environment of a probe: how to start it, and the reason why it is not available on this
-    machine, if it is not."""
+    """The kind of cluster on which a probe runs: how to start it, and why that is impossible on
+    this machine, if it is."""
 
     name: str
     backend: Backend
     start: Callable[[Path], LocalCluster]
     why_not: Callable[[], str | None]
     nightly: bool = False
-    """Whether the ground takes long to start, so that it is used only on request."""
+    """Whether the cluster takes long to start, so that its probes run only on request."""
 
 
 class Site:
-    """A running ground. Its times are those of the last fault performed."""
+    """A running cluster for probes. Its times are those of the last fault performed."""
 
     def __init__(self, cluster: LocalCluster) -> None:
         self.cluster = cluster
@@ -109,7 +112,8 @@ class Site:
             time.sleep(LOOK_EVERY_S)
 
     def client(self, node: int = 1) -> Address:
-        """Return the address at which clients find a node, in front of the proxies."""
+        """Return the address at which clients reach a node, which is that of its proxy if there is
+        one."""
         return addresses(self.cluster.bootstrap)[node - 1]
 
     def answers(self, node: int = 1, timeout_s: float = PATIENCE_S) -> bool:
@@ -152,12 +156,12 @@ class Outcome(StrEnum):
     PROVED = "proved"
     FAILED = "failed"
     NOT_HERE = "not here"
-    """The machine or the user's rights lack something that the ground needs."""
+    """This machine cannot run the probe: the machine or the user's rights lack something."""
 
 
 @dataclass(frozen=True)
 class Proof:
-    """The result of one probe."""
+    """The result of one probe: the outcome, what was observed, and the times."""
 
     probe: Probe
     outcome: Outcome

@@ -1,4 +1,4 @@
-"""The grounds on which probes run, each a value."""
+"""The kinds of clusters on which probes run."""
 
 from __future__ import annotations
 
@@ -121,5 +121,5 @@ IN_CONTAINERS: Mapping[Ground, Ground] = {
         ),
     )
 }
-"""Ground of child processes -> the same ground in containers. Every probe of the first also runs on
-the second."""
+"""A ground of child processes -> the same ground in containers. Every probe of the first also runs
+on the second."""

@@ -1,4 +1,4 @@
-"""Probes of failing media, and of writes that a crash interrupts."""
+"""Probe faults of storage media, and of writes that a crash interrupts."""
 
 from __future__ import annotations
 
@@ -121,8 +121,8 @@ def a_write_fails_once(site: Site) -> str:
 
 
 def some_of_what_was_not_synced_is_gone(site: Site) -> str:
-    """Prove that acknowledged records are lost when the largest unsynced end of a file is. Return
-    what was seen."""
+    """Prove that acknowledged records are lost if the largest unsynced tail of a file is lost.
+    Return what was seen."""
     return _is_gone(site, TornWrites(1, "reordered"), _somebody_syncs)
 
 
@@ -172,8 +172,8 @@ def _is_gone(
 
 
 def one_bit_is_another(site: Site) -> str:
-    """Prove that one bit of the node's segments changes while the node is down, and no other.
-    Return what was seen."""
+    """Prove that exactly one bit of the node's segments changes while the node is down. Return what
+    was seen."""
     address = site.cluster.direct(1)
     make_topic(address, TOPIC)
     append(address, TOPIC, PATIENCE_S)

@@ -1,4 +1,4 @@
-"""Probes of link faults: between clients and a node, and between nodes."""
+"""Probe faults of links: between clients and a node, and between nodes."""
 
 from __future__ import annotations
 
@@ -48,8 +48,8 @@ def clients_are_refused(site: Site) -> str:
 
 
 def clients_are_left_without_an_answer(site: Site) -> str:
-    """Prove that clients' connections are accepted but get no response, while the node itself, past
-    the proxies, is well. Return what was seen."""
+    """Prove that clients' connections are accepted but get no response, while the node itself still
+    answers at its own address, without the proxy. Return what was seen."""
     with site.struck(CutClients(1)):
         if not is_silent(site.client(), QUIET_S):
             raise ProbeFailed("a client was answered through a black hole")
@@ -148,8 +148,8 @@ def a_node_is_far_away(site: Site) -> str:
 
 
 def many_bytes_take_long(site: Site) -> str:
-    """Prove that a narrow link takes long for half a second's bytes, which pass at once after the
-    heal. Return what was seen."""
+    """Prove that half a second's worth of bytes takes long over a narrow link, and passes at once
+    after the heal. Return what was seen."""
     cluster = cast(SmallCluster, site.cluster)
     with site.struck(NarrowLinks(2, rate_kb_s=2 * NARROW_KB, where="nodes")):
         took_ms = cluster.send(1, 2, NARROW_KB * 1024)

@@ -1,4 +1,4 @@
-"""Probes of process faults: kill, pause, clean shutdown."""
+"""Probe faults of processes: kill, pause, clean shutdown."""
 
 from __future__ import annotations
 

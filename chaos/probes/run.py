@@ -1,4 +1,5 @@
-"""Perform probes, ground by ground, and draw the table of faults and backends."""
+"""Perform probes on one kind of cluster after another, and draw the table of faults and
+backends."""
 
 from __future__ import annotations
 
@@ -30,8 +31,8 @@ def chosen(fault: str | None = None, nightly: bool = False) -> list[Probe]:
 def perform(
     probes: Sequence[Probe], told: Callable[[Proof], None] = lambda proof: None
 ) -> list[Proof]:
-    """Perform probes and return their proofs. Start each ground once, and again after a probe has
-    failed on it."""
+    """Perform probes and return their proofs. Start the cluster of each ground once, and again
+    after a probe has failed on it. told: called with each proof."""
     proofs: list[Proof] = []
     in_order = sorted(probes, key=lambda probe: probe.ground.name)  # stable
     for _, group in groupby(in_order, key=lambda probe: probe.ground.name):
@@ -80,7 +81,7 @@ def _prove(probe: Probe, site: Site) -> Proof:
 
 
 def exit_status(proofs: Sequence[Proof]) -> int:
-    """Return 1 if a probe failed, 2 if no probe could be performed on this machine, else 0."""
+    """Return 1 if a probe failed, 2 if this machine could perform no probe, else 0."""
     if any(proof.outcome is Outcome.FAILED for proof in proofs):
         return FAILED
     return PROVED if any(proof.outcome is Outcome.PROVED for proof in proofs) else USAGE

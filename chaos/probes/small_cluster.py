@@ -46,7 +46,7 @@ class SmallCluster(LocalCluster):
             return False
 
     def order(self, node: int, line: str, timeout_s: float = ASK_TIMEOUT_S) -> str:
-        """Send a node one line, past every proxy, and return its response."""
+        """Send a node one line, directly and not through a proxy, and return its response."""
         with socket.create_connection(self.direct(node), timeout=timeout_s) as connection:
             connection.sendall(line.encode() + b"\n")
             return connection.makefile().readline().strip()
@@ -64,7 +64,7 @@ class SmallCluster(LocalCluster):
 
     def send(self, source: int, to: int, size_bytes: int) -> int:
         """Let one node send this many bytes to another. Return the milliseconds until the response,
-        at most the time-out of DIAL."""
+        or the time-out if none came."""
         host, port = self.where(source, to, "INTERNAL")
         order = f"SEND {host} {port} {ASK_TIMEOUT_S} {size_bytes}"
         return _milliseconds(self.order(source, order))

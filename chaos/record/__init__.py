@@ -1,1 +1,1 @@
-"""The record of a run: its history, the rows of the history, and the run directory."""
+"""Record a run: its history, the rows of the history, and the run directory."""

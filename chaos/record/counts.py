@@ -9,15 +9,15 @@ from chaos.values.protocols import Completion, Operation, Outcome, Send
 
 
 class Counts:
-    """The number of operations by outcome, for the progress line and run.json."""
+    """The number of operations of each outcome, for the progress line and run.json."""
 
     def __init__(self) -> None:
         self.by_outcome = dict.fromkeys(Outcome, 0)
         self.by_operation: dict[str, int] = {}
         self.errors: Counter[tuple[str, str]] = Counter()
-        """The number of errors: (operation, error) -> count."""
+        """(operation, error) -> how often that error has occurred."""
         self.details: dict[tuple[str, str], str] = {}
-        """(operation, error) -> the first sentence that came with that error."""
+        """(operation, error) -> the first sentence that a client reported with that error."""
         self.records_acknowledged = 0
         self.records_read = 0
         self.faults = 0
@@ -40,7 +40,7 @@ class Counts:
             self.records_read += len(records)
 
     def as_dict(self) -> dict[str, Any]:
-        """Return the counts for run.json."""
+        """Return the counts as JSON values for run.json."""
         return {
             **{outcome.value: number for outcome, number in self.by_outcome.items()},
             "records_acknowledged": self.records_acknowledged,

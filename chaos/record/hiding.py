@@ -47,7 +47,7 @@ def is_secret(key: str) -> bool:
 
 
 def hidden(settings: Mapping[str, str]) -> dict[str, str]:
-    """Return the settings with their secrets hidden."""
+    """Return the settings with [hidden] in place of the values of secret ones."""
     return {key: HIDDEN if is_secret(key) else value for key, value in settings.items()}
 
 
@@ -109,8 +109,8 @@ def scrub_files(directory: Path, settings: Mapping[str, str], more: Sequence[str
 
 
 def _hidden_lines(properties: bytes) -> bytes:
-    """Replace the values of secret settings by [hidden] in a file of a node's properties,
-    a setting per line."""
+    """Return the bytes of a properties file (one setting per line) with [hidden] in place of the
+    values of secret settings."""
     lines = []
     for line in properties.split(b"\n"):
         key, assigned, _ = line.partition(b"=")

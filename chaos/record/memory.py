@@ -98,12 +98,13 @@ class MemoryRecorder(Gathering):
         super().__init__(run_id, nullcontext())
 
     def table(self) -> pa.Table:
-        """Return the history so far. Operations that have not completed are at its end, as INFO."""
+        """Return the history so far as a table. Operations in progress are at its end, with the
+        outcome INFO."""
         return self.table_of([*self._done, *self._open.values()])
 
     def keep(self, directory: Path) -> Path:
-        """Write the history into a run directory, either completely or not at all. Return the
-        file."""
+        """Write the history into a run directory, either completely or not at all. Return the path
+        of the file."""
         file = directory / HISTORY
         unfinished = file.with_suffix(".unfinished")
         with pq.ParquetWriter(unfinished, SCHEMA, **WRITING) as writer:

@@ -39,7 +39,7 @@ ALWAYS, FIRST, NEVER = Certainty.ALWAYS, Certainty.FIRST_ATTEMPT, Certainty.NEVE
 
 @dataclass(frozen=True)
 class Row:
-    """One error: what it proves about a send, what about a commit or an abort, and the reason."""
+    """What one error proves about a send, what about a commit or an abort, and the reason."""
 
     error: str
     send: Certainty

@@ -44,11 +44,12 @@ PARTS = "history.parts"
 
 
 class RecorderError(RuntimeError):
-    """The history cannot be written. The message is one sentence with what to do."""
+    """Raised if the history cannot be written. The message is one sentence with what to do."""
 
 
 class HistoryRecorder(Gathering):
-    """The recorder that writes into a run directory, as the module describes. Thread-safe."""
+    """Records the history of a run in its directory, as the module describes. Its methods are
+    thread-safe."""
 
     def __init__(self, directory: Path, run_id: str, flush_s: float = FLUSH_S) -> None:
         super().__init__(run_id, threading.Lock())

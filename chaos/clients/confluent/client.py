@@ -1,5 +1,5 @@
-"""confluent-kafka (librdkafka): the first client of every workload. It blocks, and so works in the
-real world only.
+"""confluent-kafka (librdkafka): the first client of every workload. Its calls block the thread, so
+it runs only against real brokers, not in the simulator.
 
 Sources: librdkafka INTRODUCTION.md (idempotent and transactional producer), CONFIGURATION.md;
 KIP-98. chaos.record.outcomes decides what an error proves.
@@ -57,22 +57,22 @@ from chaos.values.protocols import (
 from chaos.world import World
 
 GRACE_S = 5.0
-"""The seconds after message.timeout.ms, by which librdkafka settles every record, at which we give
-up waiting for it."""
+"""The seconds that we wait beyond message.timeout.ms, after which librdkafka should have reported
+every record."""
 INIT_TIMEOUT_S = 8.0
 OFFSETS_TIMEOUT_S = 8.0
 LOOK_UP_TIMEOUT_S = 5.0
 END_TIMEOUT_S = 20.0
 STATISTICS_MS = 500
-"""The interval of librdkafka's statistics, in milliseconds, for consumers with a rack. They say
-which node serves each partition."""
+"""The interval of librdkafka's statistics, in milliseconds, for consumers with a rack. The
+statistics say which node serves each partition."""
 MORE_RECORDS_S = 0.05
-"""The seconds for which a poll collects more records after the first, so that polls are not
-tiny."""
+"""The seconds for which a poll goes on collecting records after the first one, so that polls return
+more than a few."""
 
 
 class ConfluentClient:
-    """One process's producer or consumer, created when it is first needed."""
+    """The producer or consumer of one process of a workload, created when it is first needed."""
 
     name = "confluent"
 
@@ -231,7 +231,8 @@ class ConfluentClient:
         return replace(ended, more_rows=added.more_rows)
 
     def _add_offsets(self, _: AddOffsets) -> Completion:
-        """Add the member's positions to the transaction, if there is a member."""
+        """Add the group member's positions to the transaction. Do nothing if the process has no
+        group member."""
         if self._member is None:
             return Completion(Outcome.OK)
         member, producer = self._member, self._open_producer()
@@ -270,8 +271,8 @@ class ConfluentClient:
         return Completion(Outcome.OK, broken=True)
 
     def _end(self, call: Callable[[Producer, float], None]) -> Completion:
-        """Commit or abort the transaction. If `call` is repeated after a time-out, librdkafka
-        continues the same commit or abort."""
+        """Commit or abort the transaction by `call`. If `call` is repeated after a time-out,
+        librdkafka continues the same commit or abort."""
         producer = self._open_producer()
         deadline = time.monotonic() + END_TIMEOUT_S
         while True:
@@ -389,7 +390,7 @@ def _not_sought(error: KafkaError) -> Completion:
 
 
 class ConfluentFactory:
-    """Makes the clients of one run."""
+    """Makes the librdkafka clients of one run."""
 
     def __init__(self, world: World, nonce: bytes) -> None:
         self._world = world

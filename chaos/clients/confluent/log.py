@@ -1,5 +1,5 @@
-"""Keep the log messages of librdkafka, counted by message; a run without success reports the most
-frequent."""
+"""Keep and count librdkafka's log messages; a run in which nothing succeeds reports the most
+frequent ones."""
 
 from __future__ import annotations
 
@@ -15,18 +15,19 @@ _THREAD = re.compile(r"^.*?\[thrd:[^\]]*\]: ")
 
 
 class KeptLog(logging.Handler):
-    """The messages of all clients of one cluster."""
+    """The log messages that all clients of one cluster have written, and how often."""
 
     def __init__(self) -> None:
         super().__init__()
         self._lines = FrequentLines()
 
     def emit(self, record: logging.LogRecord) -> None:
-        """Count a message."""
+        """Count a log message."""
         self._lines.add(_THREAD.sub("", record.getMessage()))
 
     def most_frequent(self, number: int) -> list[tuple[str, int]]:
-        """Return messages, each with how often it was logged, the most frequent first."""
+        """Return the `number` most frequent messages, the most frequent first, each with how often
+        it was logged."""
         return self._lines.most_frequent(number)
 
 
@@ -39,8 +40,8 @@ def kept_log(bootstrap: str) -> KeptLog:
 
 
 def logger_for(bootstrap: str) -> logging.Logger:
-    """Return the logger for a client of this cluster. It prints nothing: librdkafka would, in the
-    middle of the progress line."""
+    """Return the logger for a client of this cluster. It keeps messages and does not print them,
+    since librdkafka would print into the progress line."""
     logger = logging.Logger("librdkafka", logging.WARNING)
     logger.addHandler(kept_log(bootstrap))
     return logger

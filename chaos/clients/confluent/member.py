@@ -55,7 +55,8 @@ _GENERATION = struct.Struct("=i")  # rd_kafka_consumer_group_metadata_write: the
 
 
 class ConfluentMember:
-    """A process's membership of one group, or several memberships one after another."""
+    """Acts as a member of one group, or of several one after another, for one process of a
+    workload."""
 
     def __init__(
         self,
@@ -76,8 +77,8 @@ class ConfluentMember:
         self._rebalanced = False
         self._rows = MembershipRows(world, self._settings)
         self._held: Message | None = None
-        """A record that came with a new assignment, before records of the old one were
-        delivered."""
+        """A record that arrived after a change of the assignment, while a poll held records of the
+        old one; the next poll delivers it."""
         self._positions: dict[tuple[str, int], TopicPartition] = {}
         """Partition -> the offset after the last record taken and that record's leader epoch, for
         the partitions that this member owns."""

@@ -1,10 +1,10 @@
 """Apache Kafka's own Java clients. If a run with them ends differently from one with librdkafka,
 the cause is a client.
 
-It blocks, and so works in the real world only. This file decides what to send and read, as for the
-other clients; KafkaClients.java only makes the calls. The Java client retries by itself and does
-not report how often, so its errors prove as much as librdkafka's (chaos.record.outcomes). Sources:
-KafkaProducer, KafkaConsumer, their documentation.
+Its calls block the thread, so it runs only against real brokers, not in the simulator. This file
+decides what to send and read, as for the other clients; KafkaClients.java only makes the calls. The
+Java client retries by itself and does not report how often, so its errors prove as much as
+librdkafka's (chaos.record.outcomes). Sources: KafkaProducer, KafkaConsumer, their documentation.
 """
 
 from __future__ import annotations
@@ -47,8 +47,8 @@ from chaos.world import World
 from reference_impl.access import access_of
 
 GRACE_S = 10.0
-"""The seconds after delivery.timeout.ms, by which the client settles every record, at which we take
-it to hang."""
+"""The seconds that we wait beyond delivery.timeout.ms, after which the Java client should have
+reported every record; a client that is later hangs."""
 BLOCK_MS = 8_000
 END_TIMEOUT_S = 20.0
 CLOSE_TIMEOUT_S = 5.0
@@ -56,7 +56,8 @@ POLL_MS = 200
 
 
 def in_java_words(bootstrap: str, config: Mapping[str, Any]) -> dict[str, str]:
-    """Return the settings, with those for access to the cluster, as strings that Java parses."""
+    """Return the settings, and those for access to the cluster, as text in the form that Java's
+    configuration parses."""
     own = {"bootstrap.servers": bootstrap, "client.id": "touchstone", **config}
     texts = {name: _word(value) for name, value in own.items()}
     return texts | of_java(access_of(bootstrap))
@@ -73,7 +74,7 @@ def _word(value: Any) -> str:
 
 
 class JavaClient:
-    """One process's producer or consumer, created when it is first needed."""
+    """The producer or consumer of one process of a workload, created when it is first needed."""
 
     name = "java"
 
@@ -198,7 +199,7 @@ class JavaClient:
         self._make("consumer", config | {"client.rack": self._settings.rack or ""})
 
     def _open_member(self) -> None:
-        """Make a new consumer of the group, since the last one was closed when its membership
+        """Make a new consumer of the group. The previous one was closed when its membership
         ended."""
         assert self._settings.group is not None
         config = reader_config(self._settings.isolation.value)
@@ -258,8 +259,8 @@ class JavaClient:
         )
 
     def _read_on(self, readings: Readings) -> str | None:
-        """Poll once, and note the position reached, including control records and aborted records.
-        Return an error as text, or None."""
+        """Poll once, and note the position reached, which also counts control records and aborted
+        records. Return an error as text, or None."""
         completion = self._poll(Poll(POLL_MS / 1000))
         if completion.outcome is not Outcome.OK:
             return completion.detail
@@ -313,7 +314,7 @@ def _bytes(text: str | None) -> bytes | None:
 
 
 class JavaFactory:
-    """Makes the clients of one run, in one Java process."""
+    """Makes the Java clients of one run, which share one Java process."""
 
     def __init__(self, world: World, nonce: bytes) -> None:
         self._world = world

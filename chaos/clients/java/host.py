@@ -44,7 +44,8 @@ class HostError(RuntimeError):
 
 
 class JavaHost:
-    """The process, started for the first client and ended with the last. Thread-safe."""
+    """The Java process, started for the first client and ended with the last. Its methods are
+    thread-safe."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -56,7 +57,7 @@ class JavaHost:
         self._waiting: dict[int, SimpleQueue[Answer | None]] = {}
 
     def enter(self) -> int:
-        """Return a number for a new client, starting the process if none runs."""
+        """Register a client, starting the Java process if none runs. Return the client's number."""
         with self._lock:
             if self.process is None or self.process.poll() is not None:
                 self.process = _start()

@@ -38,12 +38,12 @@ ASSIGNORS = {
 }
 COMMIT_TIMEOUT_MS = 15_000
 MORE_S = 10.0
-"""The seconds that we wait beyond the time-out given to the Java client, before we take it to
-hang."""
+"""The seconds that we wait for an answer beyond the time-out given to the Java client; a client
+that is later hangs."""
 LEAVE_S = 5.0
 RECORDS_PER_POLL_MAX = 10
-"""The most records per poll, the least that any workload asks for, since Java sets the limit per
-consumer and not per poll."""
+"""The value of max.poll.records: the smallest number that any workload asks for, since Java fixes
+it for each consumer, not for each poll."""
 
 Ask = Callable[..., Answer]
 """A function of (op, timeout_s, fields) that sends a request to the Java process and returns its
@@ -51,8 +51,8 @@ answer. It raises HostError."""
 
 
 def member_config(group: GroupSettings) -> dict[str, Any]:
-    """Return a member's settings besides a reader's. They let the group notice a crash after six
-    seconds, as with librdkafka."""
+    """Return the settings of a group member that a reader without a group does not need. The group
+    notices a crash of the member after six seconds, as with librdkafka."""
     config: dict[str, Any] = {
         **({"group.instance.id": group.instance_id} if group.instance_id else {}),
         "group.id": group.name,
@@ -69,7 +69,8 @@ def member_config(group: GroupSettings) -> dict[str, Any]:
 
 
 class JavaMember:
-    """A process's membership of one group, or several memberships one after another."""
+    """Acts as a member of one group, or of several one after another, for one process of a
+    workload."""
 
     def __init__(
         self,

@@ -1,1 +1,1 @@
-"""The clients of reference_impl, as clients of a run."""
+"""Perform a run's operations with the clients of reference_impl."""

@@ -66,7 +66,7 @@ def own_producer_config(settings: ClientSettings) -> dict[str, Any]:
 
 
 class ReferenceClient:
-    """One process's producer or consumer, created when it is first needed."""
+    """The producer or consumer of one process of a workload, created when it is first needed."""
 
     name = "reference"
 
@@ -186,7 +186,8 @@ class ReferenceClient:
         return Completion(Outcome.OK, broken=True)
 
     async def _end(self, call: Callable[[Producer], Coroutine[Any, Any, None]]) -> Completion:
-        """End the transaction. The client itself retries for `max.block.ms`."""
+        """Commit or abort the transaction by `call`. The client itself retries for
+        `max.block.ms`."""
         try:
             await call(self._open_producer())
         except ClientError as error:
@@ -305,7 +306,7 @@ class ReferenceClient:
 
 
 class ReferenceFactory:
-    """Makes the clients of one run."""
+    """Makes the reference clients of one run."""
 
     def __init__(self, world: World, nonce: bytes) -> None:
         self._world = world

@@ -1,5 +1,5 @@
-"""Drive the state machines of the reference clients: over TCP with asyncio, or as the run's World
-provides.
+"""Drive the state machines of the reference clients: over TCP with asyncio, or in the virtual time
+of the run's World.
 
 A World of virtual time brings its own Machines; every other one gets TcpMachines. Each client of a
 run has its own Machines. TcpMachines has an event loop, which runs only while the client performs
@@ -29,7 +29,7 @@ class Machines(Protocol):
     """The source of randomness for the machines: jitter, and the partition of records without a
     key."""
     rules: ClientRules
-    """The decisions of the client, correct ones or those of a planted bug."""
+    """The client's decisions: the correct ones, or those of a planted bug."""
 
     def drive(self, bootstrap: str) -> Drive:
         """Return a factory of drivers, one for each new state machine, all for the cluster with
@@ -47,7 +47,7 @@ class Machines(Protocol):
         ...
 
     async def close(self) -> None:
-        """Release the resources. No machine may be driven afterwards."""
+        """Release the resources. No state machine may be driven afterwards."""
         ...
 
 
@@ -61,7 +61,7 @@ class BringsMachines(Protocol):
 
 
 class TcpMachines:
-    """Machines over TCP."""
+    """Runs client state machines over TCP, in an asyncio event loop."""
 
     rules = CORRECT
 
@@ -84,5 +84,5 @@ class TcpMachines:
 
 
 def machines_of(world: World) -> Machines:
-    """Return new Machines for one client of a run."""
+    """Return the Machines for one client of a run: those of its World, or else TcpMachines."""
     return world.machines() if isinstance(world, BringsMachines) else TcpMachines(Random())

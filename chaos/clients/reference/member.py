@@ -62,7 +62,8 @@ def _assignor(group: GroupSettings) -> dict[str, str]:
 
 
 class ReferenceMember:
-    """A process's membership of one group, or several memberships one after another."""
+    """Acts as a member of one group, or of several one after another, for one process of a
+    workload."""
 
     def __init__(
         self,
@@ -182,7 +183,7 @@ class ReferenceMember:
     # --- what the client says while it is polled ------------------------------------------------
 
     async def on_assigned(self, partitions: tuple[TopicPartition, ...]) -> None:
-        """Read these partitions from now on, beginning at the group's committed offsets."""
+        """Begin to read these partitions at the group's committed offsets."""
         self._has_rebalanced = True
         consumer = self._consumer
         assert consumer is not None

@@ -1,1 +1,1 @@
-"""Requests in our own codec, for everything that client libraries cannot do."""
+"""Send requests in our own codec, for everything that client libraries cannot do."""

@@ -20,7 +20,7 @@ KEY = b"touchstone"
 
 
 class Admin:
-    """Requests to one cluster, each with a time-out."""
+    """Sends administrative requests to one cluster, each with a time-out."""
 
     def __init__(self, world: World, bootstrap: str) -> None:
         self._world = world
@@ -40,8 +40,8 @@ class Admin:
         return await self._cluster.serves(ApiKey.ADD_PARTITIONS_TO_TXN)
 
     async def broker_settings(self, names: Collection[str]) -> dict[str, str]:
-        """Return these settings of the broker with the lowest id, without those that are null or
-        that it does not have. Raise WireError."""
+        """Return the values of these settings on the broker with the lowest id; leave out settings
+        that are null or unknown to it. Raise WireError."""
         brokers = (await self._cluster.view([])).brokers
         if not names or not brokers:
             return {}
@@ -105,7 +105,7 @@ class Admin:
     async def why_not_well(
         self, topics: Sequence[TopicSpec], brokers: int, readable_only: bool = False
     ) -> str | None:
-        """Return in words why the cluster is not healthy, or None if all brokers live, all
+        """Return a sentence about why the cluster is not healthy, or None if all brokers live, all
         partitions have a leader and all replicas are in sync. readable_only: check only that there
         are leaders."""
         try:
@@ -124,8 +124,8 @@ class Admin:
         return None
 
     async def answer_to_produce(self, topic: str, nonce: bytes) -> str:
-        """Send a record of the run to partition 0 without any client library. Return a sentence
-        about the result."""
+        """Send one record to partition 0 without any client library. Return a sentence about the
+        answer."""
         record = Record(payload.encode(0, nonce, key=KEY), KEY)  # a compacted topic wants a key
         batch = RecordBatch([record], base_timestamp=self._world.wall_ns() // 1_000_000).encode()
         told = f"A Produce of one record to {topic}-0 over the raw protocol"

@@ -27,7 +27,8 @@ ASK_AGAIN = frozenset(
 
 
 class Refused(Exception):
-    """A refusal that no further attempt would change, or the last one when the time was up."""
+    """Raised for an error that no further attempt would change, or for the last error when the time
+    was up."""
 
     def __init__(self, name: str, attempts: int, detail: str = "") -> None:
         super().__init__(detail or name)

@@ -92,13 +92,14 @@ def _codes(answer: Struct) -> dict[tuple[str, int], int]:
 
 
 def _told_with(offset: int) -> tuple[int, str]:
-    """Return the leader epoch and the metadata to commit with an offset. Both are derived from it,
-    so that a reader can check them."""
+    """Return the leader epoch and the metadata to commit with an offset. Both are computed from the
+    offset, so that a reader can check that they belong to it."""
     return offset % EPOCHS, f"at {offset}"
 
 
 def _committed(position: Position, beside: tuple[int, str]) -> Struct:
-    """Return the request's row for a position. beside: its leader epoch and metadata."""
+    """Return the row of an OffsetCommit request for one position. beside: its leader epoch and
+    metadata."""
     topic, partition, offset = position
     struct = request_definition(ApiKey.OFFSET_COMMIT).struct
     row = struct(
@@ -112,8 +113,8 @@ def _committed(position: Position, beside: tuple[int, str]) -> Struct:
 
 
 def _ended(code: int, refused: Collection[str]) -> tuple[Outcome, str | None]:
-    """Return the outcome of one row, and the name of its error. refused: the errors after which
-    nothing has changed."""
+    """Return the outcome of one row, and the name of its error or None. refused: the errors which
+    prove that nothing has changed."""
     if not code:
         return Outcome.OK, None
     name = kafka_name(code)
@@ -121,8 +122,8 @@ def _ended(code: int, refused: Collection[str]) -> tuple[Outcome, str | None]:
 
 
 def _completion(records: list[Record]) -> Completion:
-    """Return the completion of a request with these rows: the outcome and error are those of the
-    first row that failed."""
+    """Return the completion of a request with these rows. Its outcome and error are those of the
+    first row that failed, if any."""
     worst = next((each for each in records if each.outcome is not Outcome.OK), records[0])
     return Completion(worst.outcome, records, worst.error)
 
@@ -223,7 +224,7 @@ async def fetch(cluster: WireCluster, operation: FetchPositions) -> Completion:
 
 def _beside(leader_epoch: int, metadata: str | None) -> str | None:
     """Return the leader epoch and metadata of a committed offset as one text, or None if it has
-    neither."""
+    none."""
     if leader_epoch == NO_EPOCH and not metadata:
         return None
     return f"leader epoch {leader_epoch}, {metadata}"

@@ -69,7 +69,7 @@ deletion, while the leader waits for the followers."""
 
 
 MakeClients = Callable[[World, bytes], ClientFactory]
-"""A function that makes the clients of a run in this World, given the run's nonce."""
+"""A function of (world, nonce of the run) that makes the factory of the run's clients."""
 PERFORMED = (
     Recreate,
     DeleteRecords,
@@ -87,7 +87,7 @@ PERFORMED = (
 
 
 class Operator:
-    """Performs the operations in PERFORMED for one process."""
+    """Performs operations on topics and committed offsets (those in PERFORMED) for one process."""
 
     def __init__(self, world: World, bootstrap: str, nonce: bytes) -> None:
         self._world = world
@@ -161,8 +161,8 @@ class Operator:
         return topic_id
 
     async def _ids(self, name: str) -> list[str]:
-        """Return the topic's id as each broker has it, "" where one has none. Raise WireError
-        unless all of them answer."""
+        """Return the topic's id according to each broker, "" where a broker does not know the
+        topic. Raise WireError unless all brokers answer."""
         brokers = (await self._cluster.view([])).brokers.values()
         return [
             (await self._cluster.view([name], each)).topic_ids.get(name, "") for each in brokers
@@ -190,7 +190,7 @@ class Operator:
             raise WireError(f"topic {topic_id} is not deleted: {kafka_name(code)}")
 
     async def _grow(self, grow: Grow) -> Completion:
-        """Add the partitions to the topic, and wait until every broker knows all of them."""
+        """Add partitions to the topic, and wait until every broker knows all of them."""
         deadline = self._world.monotonic() + RECREATE_TIMEOUT_S
         columns = {"timestamp_ms": self._world.wall_ns() // 1_000_000}
         try:

@@ -2,11 +2,12 @@
 after a crash.
 
 Before its topics, a run makes the topic `touchstone-NONCE-marker`, whose one record names the run's
-process and the time when it ends. The names of its topics and groups begin with the same prefix.
-They are removed when the run ends. If the run was killed, the next run on the cluster, from any
-machine, removes them once the process is gone (if it runs on the same machine) or the time is over.
-A topic is removed only if the marker is there, and if the first records of each partition bear the
-run's nonce; the request names its id, so that no other topic of that name can be deleted.
+process and the time when it ends. The names of the run's other topics and groups begin with the
+same prefix. The run removes all of them at its end. If the run was killed, the next run on the
+cluster, from any machine, removes them once the process is gone (if it runs on the same machine) or
+the time is over. A topic is removed only if the marker exists and the first records of each
+partition contain the run's nonce; the request names its id, so that no other topic of that name can
+be deleted.
 
 Sources: DeleteTopicsRequest.json (KIP-516), DeleteGroupsRequest.json (KIP-229), ListGroups.
 """
@@ -61,12 +62,12 @@ BOOT_ID = Path("/proc/sys/kernel/random/boot_id")
 
 
 class LeftAloneError(Exception):
-    """A topic or group does not belong to this run, or the cluster forbids its removal; another
-    attempt would not change that."""
+    """Raised for a topic or group that is not removed, because it does not belong to this run or
+    the cluster forbids its removal; another attempt would not change that."""
 
 
 class OwnTopics:
-    """The topics, groups and users that one run makes."""
+    """Names, marks and removes the topics, groups and users that one run makes on a cluster."""
 
     def __init__(
         self, bootstrap: str, nonce: bytes, seconds: float, records_bear_it: bool = True
@@ -79,7 +80,7 @@ class OwnTopics:
         self._records_bear_it = records_bear_it
 
     async def mark(self, replicas: int, timeout_s: float = MAKE_TIMEOUT_S) -> None:
-        """Make the marker topic, before anything else is made. Raise WireError."""
+        """Make the marker topic; call this before the run makes anything else. Raise WireError."""
         name = f"touchstone-{self._nonce.hex()}-{MARKER}"
         await _check_served(self._bootstrap)
         admin = Admin(REAL_WORLD, self._bootstrap)
@@ -124,8 +125,9 @@ class OwnTopics:
 
 
 async def sweep(bootstrap: str, timeout_s: float = REMOVE_TIMEOUT_S) -> Removed:
-    """Remove the topics and groups of ended runs from the cluster, stop when the time is over, and
-    return them. Raise WireError if the cluster does not answer."""
+    """Remove the topics and groups that ended runs have left on the cluster, until the time is
+    over. Return the names removed, and the failures. Raise WireError if the cluster does not
+    answer."""
     cluster, removed = WireCluster(REAL_WORLD, bootstrap), Removed()
     try:
         work = _sweep(cluster, removed, _last_retry(timeout_s))
@@ -138,7 +140,8 @@ async def sweep(bootstrap: str, timeout_s: float = REMOVE_TIMEOUT_S) -> Removed:
 
 
 def _last_retry(timeout_s: float) -> float:
-    """Return until when to repeat what fails, so that its own error ends it, not the time-out."""
+    """Return the monotonic time after which failed requests are no longer repeated. It is earlier
+    than the time-out, so that the user sees the request's own error."""
     return time.monotonic() + timeout_s - 2 * RETRY_S
 
 
@@ -153,8 +156,7 @@ async def _sweep(cluster: WireCluster, removed: Removed, deadline: float) -> Non
 
 
 async def _check_served(bootstrap: str) -> None:
-    """Raise WireError at once if the cluster lacks an API that is needed to keep or remove a
-    marker."""
+    """Raise WireError if the cluster lacks an API that is needed to write or remove a marker."""
     cluster = WireCluster(REAL_WORLD, bootstrap)
     try:
         for api in MARKED_BY:
@@ -173,8 +175,8 @@ async def _marked(cluster: WireCluster) -> list[bytes]:
 
 
 async def _marker_of(cluster: WireCluster, topic: str, nonce: bytes) -> Mapping[str, Any]:
-    """Return the content of the marker's record, or nothing if it is not ours or not written
-    yet."""
+    """Return the content of the marker's record, or an empty one if the record is not ours or not
+    written yet."""
     for record in await _first_records(cluster, topic, 0):
         try:
             told = json.loads(record.value or b"")
@@ -255,8 +257,8 @@ async def _remove_topics(
     borne: bytes | None,
     deadline: float,
 ) -> None:
-    """Delete topics (name -> id). If `borne` is a nonce, each topic's first records must bear it;
-    else many are deleted at once."""
+    """Delete topics (name -> id). If `borne` is a nonce, check first that each topic's first
+    records contain it, and delete topic by topic; else delete many at once."""
     if borne is not None:
         for name, topic_id in topics.items():
             action = partial(_remove_topic, cluster, name, topic_id, borne)

@@ -1,5 +1,5 @@
-"""The read of one partition: the position, the levels that its replica has named, and the rows that
-its batches become in the history.
+"""Track the read of one partition: its position, the offsets that the replica's answers name (log
+start, high watermark), and the history rows of the batches read.
 
 Source: KIP-98 (control records); DefaultRecordBatch (sequences, timestamps).
 """
@@ -29,7 +29,7 @@ SEQUENCES = 1 << 31  # sequences wrap to 0 (DefaultRecordBatch.incrementSequence
 
 @dataclass
 class PartitionRead:
-    """The progress of reading one partition."""
+    """The progress of reading one partition from one replica."""
 
     topic: str
     partition: int
@@ -48,8 +48,8 @@ class PartitionRead:
     high_watermark: int | None = None
     last_stable_offset: int | None = None
     late: str | None = None
-    """The high watermark that a follower knew, as text, if it did not learn the leader's in
-    time."""
+    """The high watermark that a follower answered, as text, if it did not catch up with the
+    leader's in time; else None."""
     complete: bool = False
     error: str | None = None
     detail: str | None = None
@@ -80,8 +80,9 @@ class PartitionRead:
         return Record(self.topic, self.partition, None, None, outcome, self.error, extra=extra)
 
     def rows(self) -> Iterator[Record]:
-        """Yield the records and the summary of the read. If it began above the log start, because
-        ListOffsets named a later one, yield the start first."""
+        """Yield the history rows of the records read and of the summary. If the read began above
+        the log start, because ListOffsets named a later one, yield the row of its first offset
+        before them."""
         if self.replica is None and self.begun_at != self.log_start:
             yield self.start()
         yield from self.records
@@ -89,12 +90,12 @@ class PartitionRead:
 
     @property
     def name(self) -> str:
-        """The partition, and the node if it is a follower's, for sentences."""
+        """The partition, and the node if it is a follower, as text for messages."""
         whose = "" if self.replica is None else f" on node {self.replica}"
         return f"{self.topic}-{self.partition}{whose}"
 
     def take(self, answer: Struct, nonce: bytes) -> None:
-        """Add the records of a Fetch answer, and move on behind its last batch."""
+        """Add the records of a Fetch answer, and move the position behind its last batch."""
         data = bytes(answer.records or b"")
         limit = self.high_watermark if self.late and self.high_watermark else OFFSET_MAX
         for header, start, end in batches(data):

@@ -1,4 +1,5 @@
-"""The identity of a raw producer, and the requests to coordinators that need it.
+"""Hold the identity of a raw producer (producer id and epoch), and send coordinators the requests
+that need it.
 
 Sources: InitProducerIdRequest.json, FindCoordinatorRequest.json; KIP-98.
 """
@@ -24,7 +25,8 @@ Place = tuple[str, int]
 
 @dataclass
 class Identity:
-    """A producer id and epoch, with the sequence numbers and partitions written under them."""
+    """A producer id and epoch, with the sequence numbers, batches, partitions and groups of the
+    producer so far."""
 
     producer_id: int
     epoch: int
@@ -35,7 +37,7 @@ class Identity:
 
 
 class IdentifiedProducer:
-    """A producer with an id and epoch, and the one that it has fenced."""
+    """Keeps a producer's identity, and the earlier identity which it has fenced."""
 
     def __init__(self, world: World, bootstrap: str, settings: ClientSettings) -> None:
         self._world = world

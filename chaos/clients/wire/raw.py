@@ -1,5 +1,6 @@
-"""The raw reader: it reads the batches of the leader, with headers and control records, and then
-those of each follower, so that replicas can be compared.
+"""The raw reader: it reads whole partitions by Fetch requests of our own codec, with batch headers
+and control records: first from the leader, then from each follower, so that replicas can be
+compared.
 
 As long as nobody writes, a follower may know only an old high watermark (docs/findings.md), and
 returns only records below it. If its high watermark stays behind its leader's, the reader bypasses
@@ -147,8 +148,8 @@ class RawClient:
         return Completion(Outcome.OK, columns=told | ends)
 
     async def _of_followers(self, reads: Sequence[PartitionRead]) -> list[PartitionRead]:
-        """Return one read for each follower of every partition whose leader was read completely. If
-        the metadata cannot be fetched, mark the reads of the leaders as incomplete."""
+        """Return one new read for each follower of every partition whose leader was read
+        completely. If the metadata cannot be fetched, mark the leaders' reads as incomplete."""
         followers = []
         whole = [read for read in reads if read.complete]
         try:
@@ -236,7 +237,7 @@ class RawClient:
         return high
 
     async def _has(self, asked: Leader, read: PartitionRead, offset: int) -> bool:
-        """Return whether a replica's log, or the end of it, holds this offset. Raise WireError."""
+        """Return whether a replica's log contains this offset or ends at it. Raise WireError."""
         found = await self._row(asked, replace(read, next_offset=offset), wait_ms=0)
         if found.error_code == ErrorCode.OFFSET_OUT_OF_RANGE:
             return False
@@ -264,7 +265,7 @@ class RawClient:
     async def _row(
         self, asked: Leader, read: PartitionRead, reader: int = CONSUMER, wait_ms: int = 100
     ) -> Struct:
-        """Fetch once, and return the row of the partition, which may say that it was refused."""
+        """Fetch once, and return the partition's row of the answer; its error code may be set."""
         struct = request_definition(ApiKey.FETCH).struct
         partition = struct(
             "FetchPartition",

@@ -1,4 +1,5 @@
-"""A lone member of a group over our own codec, which decides itself when to send a heartbeat.
+"""Act as a group member by requests in our own codec, so that this file decides when a heartbeat is
+sent.
 
 Client libraries send heartbeats three times per session or more often, so that a run would not show
 a session that ends too early. Every request that renews the session becomes a row of the history.
@@ -34,14 +35,15 @@ NOT_MEMBER = frozenset({"UNKNOWN_MEMBER_ID", "FENCED_MEMBER_EPOCH", "GROUP_ID_NO
 """The answers by which a coordinator says that the sender is no member."""
 Row = Mapping[str, Any]
 Ask = Callable[[], Awaitable[int]]
-"""A function that sends one request of the member and returns the error code."""
+"""A function that sends one request of the member and returns the error code of the answer."""
 
 
 async def live_as_member(
     cluster: WireCluster, other: WireCluster, operation: LiveAsMember
 ) -> Completion:
     """Perform the operation. other: the connections of a second member. End early at the first
-    heartbeat that is refused, and without a row more if the coordinator does not answer."""
+    heartbeat that is refused. If the coordinator does not answer, end without a row for that
+    request."""
     kind = _Classic if operation.protocol is GroupProtocol.CLASSIC else _Consumer
     member = kind(cluster, operation)
     try:
@@ -85,7 +87,7 @@ async def _meet_newcomer(world: World, member: _Member, newcomer: _Member) -> No
 
 
 class _Member:
-    """The member, and the rows of its requests."""
+    """Sends the requests of one group member, and keeps the history row of each."""
 
     def __init__(self, cluster: WireCluster, operation: LiveAsMember) -> None:
         self.rows: list[Row] = []
@@ -105,9 +107,9 @@ class _Member:
         self._coordinator = answer.host, answer.port
 
     async def tell(self, f: F, ask: Ask, newcomer_waits_s: float | None = None) -> bool:
-        """Send one request and note it as a row. Return whether it was accepted. A coordinator that
-        is not there proves nothing, so that the row is of unknown outcome. newcomer_waits_s: for
-        how long another member's JoinGroup has been without an answer. Raise WireError."""
+        """Send one request and add its history row, whose outcome is OK, FAIL (no such member) or
+        INFO (any other error). Return whether the request was accepted. newcomer_waits_s: for how
+        long another member's JoinGroup has been without an answer. Raise WireError."""
         waits = {"asked": "joining", "asked_offset": int((newcomer_waits_s or 0) * 1000)}
         began_ns = self._cluster.world.monotonic_ns()
         code = await ask()
@@ -160,14 +162,14 @@ class _Member:
 
 
 class _Classic(_Member):
-    """A member of a classic group."""
+    """Sends the requests of a member of a classic group."""
 
     async def introduce(self) -> None:
         answer = await self._join()
         self._member_id = answer.member_id
 
     async def join(self) -> int:
-        """Join and fetch the assignment, which is nothing."""
+        """Join the group and fetch the assignment, which is empty."""
         answer = await self._join()
         if answer.error_code == MEMBER_ID_REQUIRED:
             self._member_id = answer.member_id
@@ -214,7 +216,7 @@ class _Classic(_Member):
 
 
 class _Consumer(_Member):
-    """A member of a consumer group (KIP-848)."""
+    """Sends the requests of a member of a consumer group (KIP-848)."""
 
     async def join(self) -> int:
         told = self._operation.group, self._cluster.world.monotonic_ns()

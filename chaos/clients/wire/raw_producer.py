@@ -1,9 +1,9 @@
 """A producer over our own codec that sends requests which client libraries refuse to send.
 
-It sends acknowledged batches again, begins its sequence numbers near their maximum, and continues
-to write as a fenced producer after its own successor has begun (`raw_transactions.py` has the
-requests of its transactions). A request is repeated, with the same sequence numbers, until it is
-answered or the time is up. Sources: KIP-98; ProduceRequest.json; ProducerStateEntry,
+The producer sends acknowledged batches again, begins its sequence numbers near their maximum, and
+continues to write under a fenced epoch after it has begun a newer one (`raw_transactions.py` has
+the requests of its transactions). A request is repeated, with the same sequence numbers, until it
+is answered or the time is up. Sources: KIP-98; ProduceRequest.json; ProducerStateEntry,
 NUM_BATCHES_TO_RETAIN (five batches).
 """
 
@@ -52,10 +52,10 @@ DUPLICATE = "DUPLICATE_SEQUENCE_NUMBER"
 
 
 def _overlap(known: Sequence[bytes] | None, count: int) -> int | None:
-    """Return the first sequence number of a batch of `count` records that has some numbers of the
-    last known batch, but is no batch that the leader knows: with the same first number if the sizes
-    differ and that number is even, with the same last one if it is odd, else with the next first
-    one. Return None if there is no such number."""
+    """Return a first sequence number for a batch of `count` records that overlaps the last known
+    batch, but equals no batch that the leader knows. The new batch begins with the same number if
+    the sizes differ and that number is even, ends with the same number if it is odd, and otherwise
+    begins with the next number. Return None if no such number exists."""
     if not known:
         return None
     last, _ = RecordBatch.decode(known[-1])
@@ -66,7 +66,7 @@ def _overlap(known: Sequence[bytes] | None, count: int) -> int | None:
 
 
 class RawProducer(TransactionalProducer):
-    """The raw producer of one process."""
+    """Sends the produce and transaction requests of one process in our own codec."""
 
     name = "raw"
 
@@ -127,7 +127,7 @@ class RawProducer(TransactionalProducer):
     # --- records --------------------------------------------------------------------------------
 
     async def _send(self, send: Send) -> Completion:
-        """Send one batch of all records. If the operation says so, also send older batches
+        """Send all records in one batch. If the operation asks for it, also send older batches
         again."""
         raw = send if isinstance(send, RawSend) else RawSend(send.topic, send.partition, ())
         place, carried = (send.topic, send.partition), self._carried(send)
@@ -174,8 +174,9 @@ class RawProducer(TransactionalProducer):
     async def _overlapping(
         self, identity: Identity, send: Send, carried: list[payload.Carried], sequence: int
     ) -> Completion:
-        """Send a batch of new records once, with sequence numbers of the batch before it. The
-        history has the first of these numbers, and the answer whatever it is."""
+        """Send a batch of new records once, with sequence numbers that overlap those of the batch
+        before. The history gets the first of these numbers and the answer, whether or not it is an
+        error."""
         place = send.topic, send.partition
         beside = {"sequence": sequence, **payload.checksums_of(carried)}
         batch = self._batch(replace(identity, sequences={place: sequence}), send, carried, sequence)
@@ -194,7 +195,7 @@ class RawProducer(TransactionalProducer):
         return Completion(Outcome.OK, records, columns=beside)
 
     async def _writer(self, send: RawSend) -> Identity:
-        """Return the identity that sends. An idempotent producer gets its producer id with the
+        """Return the identity to send under. An idempotent producer gets its producer id with the
         first send."""
         if send.as_former:
             if self._former is None:
@@ -231,9 +232,9 @@ class RawProducer(TransactionalProducer):
         identity.batches.setdefault(place, deque(maxlen=RETAINED_BATCHES)).append(batch)
 
     async def _send_again(self, identity: Identity, place: Place, again: tuple[int, ...]) -> None:
-        """Resend the batches sent this many sends ago, each of which the leader must still know: it
-        keeps the last five. The answers prove nothing about the new record; the log shows whether
-        one was written twice."""
+        """Resend, for each N in `again`, the batch that was sent N sends ago. The leader must still
+        know it, since it keeps the last five. The answers prove nothing about the new record; the
+        log shows whether a batch was written twice."""
         known = list(identity.batches.get(place, ()))
         for back in again:
             if back < len(known):

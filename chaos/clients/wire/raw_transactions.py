@@ -30,7 +30,8 @@ END_TIMEOUT_S = 20.0
 
 
 class TransactionalProducer(IdentifiedProducer):
-    """A producer that joins, ends and misuses transactions by requests of its own."""
+    """Sends the requests that join and end transactions, and forbidden ones under a fenced
+    epoch."""
 
     async def _join(self, identity: Identity, place: Place) -> None:
         """Add each partition to the transaction once (AddPartitionsToTxn). Raise Refused."""
@@ -137,7 +138,7 @@ class TransactionalProducer(IdentifiedProducer):
     async def _send_offsets(self, send: SendOffsets) -> Completion:
         """Send AddOffsetsToTxn, then TxnOffsetCommit to the group's coordinator.
 
-        The superseded producer leaves out the first, which its coordinator would refuse.
+        A fenced producer leaves out the first, which its coordinator would refuse.
         """
         identity = self._former if send.as_former else self._known()
         if identity is None:

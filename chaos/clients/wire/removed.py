@@ -1,4 +1,5 @@
-"""The names that were removed from somebody else's cluster, and those that had to stay there."""
+"""Keep the names of the topics, groups and users that were removed from somebody else's cluster,
+and of those that could not be removed."""
 
 from __future__ import annotations
 
@@ -6,19 +7,20 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 SHOWN_MAX = 3
-"""How many names are told of those that remain for the same reason."""
+"""The most names that a message lists of things that could not be removed for the same reason."""
 
 
 @dataclass
 class Removed:
-    """The names that were removed from a cluster, and the failures to remove others."""
+    """The names that were removed from a cluster, and why others could not be removed."""
 
     names: list[str] = field(default_factory=list)
     failures: list[str] = field(default_factory=list)
-    """NAME: REASON, for each thing that remains."""
+    """A text `NAME: REASON` for each thing that could not be removed."""
 
     def left(self) -> list[str]:
-        """Return a line for each reason of a failure, with the names that it concerns."""
+        """Return a line for each reason of a failure, with the names that could not be removed for
+        it."""
         by_reason: dict[str, list[str]] = {}
         for failure in self.failures:
             name, _, reason = failure.partition(": ")
@@ -32,7 +34,7 @@ class Removed:
 
 
 def told(removed: Removed) -> Sequence[str]:
-    """Return sentences for the user about the result of a sweep."""
+    """Return a sentence for the user about each result of a removal."""
     lines = []
     if removed.names:
         lines.append(

@@ -22,8 +22,8 @@ READ_UNCOMMITTED, READ_COMMITTED = 0, 1  # ListOffsetsRequest.json, field Isolat
 
 
 def parse_bootstrap(bootstrap: str) -> list[Address]:
-    """Parse host:port[,host:port …] into addresses. Each gets the access settings that apply to the
-    whole text."""
+    """Parse host:port[,host:port …] into addresses. Each address gets the access settings
+    registered for the whole text."""
     access = access_of(bootstrap)
     addresses: list[Address] = []
     for part in bootstrap.split(","):
@@ -45,7 +45,7 @@ class PartitionState:
 
     @property
     def followers(self) -> tuple[int, ...]:
-        """The replicas that do not lead."""
+        """The ids of the replicas that do not lead."""
         return tuple(replica for replica in self.replicas if replica != self.leader)
 
 
@@ -66,14 +66,15 @@ class View:
 
 
 class Leader(NamedTuple):
-    """The broker that leads a partition, and the leader epoch to name in requests to it."""
+    """The address of a partition's leader, and the leader epoch to name in requests to it."""
 
     address: Address
     epoch: int
 
 
 class WireCluster:
-    """A cluster by its bootstrap addresses: metadata and one connection to each broker."""
+    """Sends requests to the brokers of one cluster, over one connection to each. The bootstrap
+    addresses lead to the others."""
 
     def __init__(self, world: World, bootstrap: str, timeout_s: float = 5.0) -> None:
         self.world = world
@@ -104,8 +105,8 @@ class WireCluster:
         return any([await connection.serves(api) for connection in self._connections.values()])
 
     async def ask_any(self, api: ApiKey, **fields: Any) -> Struct:
-        """Ask the bootstrap brokers in turn; return the first answer. Raise the last WireError if
-        none answers."""
+        """Ask the bootstrap brokers one after another; return the first answer. Raise the last
+        WireError if none answers."""
         last: WireError | None = None
         for address in self._bootstrap:
             try:
@@ -203,8 +204,8 @@ class WireCluster:
         return found
 
     async def end_of_epoch(self, leader: Leader, topic: str, partition: int) -> int:
-        """Send OffsetForLeaderEpoch for the leader's own epoch; return where that ends, which is
-        the end of its log."""
+        """Send OffsetForLeaderEpoch for the leader's current epoch. Return the epoch's end offset,
+        which is the end of the leader's log."""
         struct = request_definition(ApiKey.OFFSET_FOR_LEADER_EPOCH).struct
         wanted = struct(
             "OffsetForLeaderPartition",
@@ -250,7 +251,7 @@ async def insist(
 
 
 def kafka_name(code: int) -> str:
-    """Return Kafka's name of one of its codes, as the history writes it."""
+    """Return Kafka's name of an error code, as the history writes it."""
     return ERRORS[code].name if code in ERRORS else f"UNKNOWN_CODE_{code}"
 
 

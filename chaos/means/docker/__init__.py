@@ -1,1 +1,1 @@
-"""Containers of this machine's Docker daemon."""
+"""Run nodes in containers of this machine's Docker daemon."""

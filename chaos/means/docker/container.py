@@ -33,7 +33,7 @@ class ContainerError(TargetError):
 
 
 class DaemonLost(ContainerError, TargetLost):
-    """Docker does not answer."""
+    """Raised if Docker does not answer."""
 
 
 @contextmanager
@@ -188,8 +188,8 @@ class Container:
                 self._handle.wait(timeout=TIMEOUT_S)
 
     def end(self, timeout_s: float = END_TIMEOUT_S) -> None:
-        """Send SIGTERM, wait up to timeout_s, then send SIGKILL. It may be called again, and after
-        the container's end."""
+        """Send SIGTERM, wait up to timeout_s, then send SIGKILL. It is allowed to call this again,
+        or after the container has ended."""
         if self.paused and self.running:
             self.resume()
         with asking(f"stop {self.name}"):
@@ -250,7 +250,8 @@ class Container:
 
 
 def remove(handle: Any) -> None:
-    """Remove a container of the SDK, whatever its state, with its writable layer."""
+    """Remove a container, given as an object of Docker's SDK, whatever its state, with its writable
+    layer."""
     import docker.errors
 
     with suppress(docker.errors.NotFound):

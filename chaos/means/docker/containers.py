@@ -37,8 +37,7 @@ __all__ = ["Bridge", "Container", "ContainerError", "DaemonLost", "Engine", "ask
 
 LABEL = "touchstone.owner"
 STAND_IN = "touchstone.stand-in"
-"""The label of images that are not the published ones, but were built here as a replacement
-(ci/airgap)."""
+"""The label of images that were built here (ci/airgap) in place of published ones."""
 DIGESTS: Mapping[str, str] = {
     "apache/kafka:4.3.1": "sha256:77e3df9054047a88b520d0cc46e16696d3b22022e1d580aeccd2632df6532837",
     "apache/kafka:3.9.1": "sha256:4ceccc577f03f51f6af8dbfda55194d0d892f4fa7913ffbded567ce3895622ed",
@@ -50,7 +49,7 @@ DIGESTS: Mapping[str, str] = {
     ),
     "python:3.11-slim": "sha256:9c900dea9e8fb7e16277c179b555cc72d29a352dbc33cff48ad5a0412fd5bfc7",
 }
-"""Image name -> the digest of the image that is meant, since a tag can be moved. An image of that
+"""Image name -> the digest that the image must have, since a tag can be moved. An image of that
 name with another digest is not used, unless it has the label STAND_IN."""
 SOCKET = "unix:///var/run/docker.sock"
 
@@ -82,7 +81,7 @@ def why_none() -> str | None:
 
 @dataclass(frozen=True)
 class Bridge:
-    """A network of containers."""
+    """A Docker network that joins the containers of a cluster."""
 
     name: str
     is_here: bool
@@ -91,7 +90,7 @@ class Bridge:
 
 
 def _is_ours(address: str) -> bool:
-    """Return whether the address belongs to this machine: only such addresses can be bound."""
+    """Return whether the address belongs to this machine, so that a port can be bound on it."""
     try:
         with socket.create_server((address, 0)):
             return True
@@ -100,7 +99,7 @@ def _is_ours(address: str) -> bool:
 
 
 class Engine:
-    """One owner's containers and networks at one daemon."""
+    """Makes and removes one owner's containers and networks at one Docker daemon."""
 
     def __init__(self, client: Any) -> None:
         self._client = client
@@ -124,8 +123,8 @@ class Engine:
             self._client.ping()
 
     def image(self, name: str) -> str:
-        """Return a name by which Docker finds exactly the image that is meant. Pull the image if it
-        is missing."""
+        """Return a name by which Docker finds exactly the image with the expected digest. Pull the
+        image if it is missing."""
         repository, _, tag = name.rpartition(":")
         digest = DIGESTS.get(name)
         meant = f"{repository}@{digest}" if digest else name
@@ -217,8 +216,8 @@ class Engine:
 
 
 def remove_leftovers() -> int:
-    """Remove everything that dead owners left at daemons that answer. Return the number of things
-    removed."""
+    """Remove everything that dead owners left at daemons that answer. Return the number of
+    containers and networks removed."""
     removed = 0
     for note in _notes_of_the_dead():
         with suppress(ContainerError, OSError), closing(_client(note.read_text("utf-8"))) as client:
@@ -249,12 +248,13 @@ def _notes_of_the_dead() -> list[Path]:
 
 def sweep(client: Any) -> int:
     """Remove everything labelled with a dead owner of our pid namespace. Return the number of
-    things removed."""
+    containers and networks removed."""
     return _sweep(client, _is_of_the_dead)
 
 
 def _sweep(client: Any, is_meant: Callable[[Any], bool]) -> int:
-    """Remove containers, then the networks that they held; return how many were removed."""
+    """Remove the containers for which is_meant holds, then such networks. Return how many were
+    removed."""
     containers, networks = _labelled(client, is_meant)
     with asking("remove what was left behind"):
         for container in containers:
@@ -265,8 +265,8 @@ def _sweep(client: Any, is_meant: Callable[[Any], bool]) -> int:
 
 
 def _labelled(client: Any, is_meant: Callable[[Any], bool]) -> tuple[list[Any], list[Any]]:
-    """Return the labelled containers for which is_meant holds, those that use another one's network
-    first, and the networks."""
+    """Return two lists of objects with our label for which is_meant holds: the containers, first
+    those that use another one's network, and the networks."""
     labelled = {"label": LABEL}
     with asking("list what was left behind"):
         containers = client.containers.list(all=True, filters=labelled, ignore_removed=True)

@@ -76,7 +76,7 @@ def packet_id(body: bytes) -> int | None:
 
 
 class Namespace:
-    """The queues of one namespace."""
+    """The packet queues of one network namespace."""
 
     def __init__(self, path: str) -> None:
         libc = ctypes.CDLL(None, use_errno=True)
@@ -107,7 +107,7 @@ class Namespace:
                     raise OSError(number, f"queue {queue}: {os.strerror(number)}")
 
     def packets(self) -> Iterator[tuple[int, int]]:
-        """Yield (queue, id) of the packets that have come."""
+        """Yield (queue, packet id) of the packets that have arrived."""
         try:
             while True:
                 for kind, body in messages(self.socket.recv(BUFFER_BYTES)):

@@ -1,4 +1,4 @@
-"""The harness's side of delayer.py, which is one process for all namespaces of a cluster."""
+"""Start delayer.py, one process for all namespaces of a cluster, and send it orders."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ RETRY_S = 0.01
 
 
 class Delays:
-    """The delays in use. Each has a queue number, which firewall rules name."""
+    """The delays in use. Each has a queue number, which firewall rules name to delay packets."""
 
     def __init__(self, namespaces: Namespaces, log: Path) -> None:
         """Start the delayer. Raise LinkError."""
@@ -59,8 +59,8 @@ class Delays:
         self._child.kill()
 
     def _order(self, text: str) -> None:
-        """Send the delayer an order and wait for "ok". It is ready within milliseconds of the
-        cluster's start, long before the first fault."""
+        """Send the delayer an order and wait for "ok". The delayer is ready within milliseconds of
+        the cluster's start, long before the first fault."""
         deadline = time.monotonic() + ORDER_TIMEOUT_S
         while time.monotonic() < deadline and self._child.running:
             with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as ours:

@@ -30,8 +30,8 @@ COMMAND_TIMEOUT_S = 30.0
 HUB = "hub"
 HARNESS_HOST = 254
 RTO_MAX = "net/ipv4/tcp_rto_max_ms"
-"""The kernel setting (if the kernel has it) for the longest time that TCP waits before it
-retransmits, which bounds the recovery after a heal."""
+"""The kernel setting, which not every kernel has, for the longest time that TCP waits before it
+retransmits. It bounds the recovery after a heal."""
 
 _OWNED = re.compile(r"touchstone-net-(\d+-\d+-\d+)-\d+-\w+")
 _lock = threading.RLock()
@@ -91,12 +91,12 @@ class Namespaces:
         return NAMES / self._name(str(node))
 
     def enter(self, node: int) -> list[str]:
-        """Return the words to put before a command so that it runs in a node's namespace, without
-        an extra process."""
+        """Return the start of a command line that runs the rest of it in a node's namespace,
+        without an extra process."""
         return [_program("nsenter"), f"--net={self.path(node)}"]
 
     def set_rules(self, rules: Iterable[tuple[int, Sequence[str]]]) -> None:
-        """Replace the packet rules of nodes by these; all of one node's at once."""
+        """Replace the packet rules of the given nodes by these, for each node all at once."""
         running = []
         for node, lines in rules:
             command = [*self.enter(node), _program("iptables-restore"), "-w"]
@@ -121,7 +121,8 @@ class Namespaces:
             raise LinkError(f"iptables-restore failed: {refused[0]}")
 
     def remove(self) -> None:
-        """Remove the namespaces. The nodes' processes must have ended. It may be called twice."""
+        """Remove the namespaces. The nodes' processes must have ended. It is allowed to call this
+        twice."""
         if self._owner == os.getpid():
             _delete(name for name in _names() if name.startswith(self.prefix))
         with _lock:
@@ -203,7 +204,8 @@ def _delete(names: Iterable[str]) -> None:
 
 
 def _device(network: int) -> str:
-    """Return the name of the harness's device, whose other end is in the hub namespace."""
+    """Return the name of the network device in the harness's own namespace; its other end is in the
+    hub namespace."""
     return f"touchst{network}"
 
 

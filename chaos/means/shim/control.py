@@ -45,7 +45,8 @@ def why_none() -> str | None:
 
 
 class Shim:
-    """The preloaded library of one node."""
+    """Controls the library that is preloaded into one node: sets its clock, holds or fails its
+    syncs."""
 
     def __init__(self, home: Path, root: Path) -> None:
         """Prepare the shim. `root` is the node's data; the shim's own files lie in `home`, outside
@@ -86,7 +87,7 @@ class Shim:
         self._write()
 
     def set_right(self) -> None:
-        """Set the node's clock to the right time by a jump, and let it run at the right rate."""
+        """Set the node's clock to the right time at once, and let it run at the right rate."""
         self._offset_ns = self._skew_ppm = self._skew_since_ns = 0
         self._write()
 
@@ -101,7 +102,8 @@ class Shim:
         self._write()
 
     def hold_syncs(self) -> bool:
-        """Hold every sync from now on. Return whether a sync has begun within WAIT_S."""
+        """Hold every sync until `let_syncs_go` or `release_syncs`. Return whether a sync has begun
+        within WAIT_S."""
         _HELD.pack_into(self._control, _HELD_AT, 1)
         return self._await(lambda waiting: waiting > 0)
 
@@ -114,13 +116,13 @@ class Shim:
         return True
 
     def let_syncs_go(self) -> None:
-        """Release held syncs and hold no more. Wait until the held ones have returned, WAIT_S at
-        most."""
+        """Release held syncs and hold no later ones. Wait until the held syncs have returned,
+        WAIT_S at most."""
         _HELD.pack_into(self._control, _HELD_AT, 0)
         self._await(lambda waiting: waiting == 0)
 
     def release_syncs(self) -> None:
-        """Hold no more syncs, and forget held ones whose process has ended."""
+        """Hold no more syncs, and forget the held syncs of processes that have ended."""
         _HELD.pack_into(self._control, _HELD_AT, 0)
         _HELD.pack_into(self._control, _WAITING_AT, 0)
 
@@ -155,7 +157,7 @@ class Shim:
         _FAILS.pack_into(self._control, _WRITE_FAILS_AT, 0)
 
     def close(self) -> None:
-        """Close the shim of a node that has ended."""
+        """Release the control block of a node that has ended."""
         self._control.close()
 
     def _write(self) -> None:

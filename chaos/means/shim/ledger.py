@@ -26,7 +26,7 @@ from typing import TypeVar
 
 SEGMENT = ".log"
 SECTOR_BYTES = 512
-"""The bytes that a disk writes whole or not at all."""
+"""The number of bytes that a disk writes completely or not at all."""
 
 
 Of = TypeVar("Of")
@@ -34,7 +34,7 @@ Of = TypeVar("Of")
 
 @dataclass(frozen=True)
 class Tail:
-    """The bytes of a file that were written and not synced."""
+    """The bytes at the end of a file that were written but not synced."""
 
     path: Path
     synced: int
@@ -51,21 +51,22 @@ class Tail:
 
 
 class Medium:
-    """The files below a directory, and which of their bytes and names are safe."""
+    """The files below a directory, with the bytes and names of them that would survive a loss of
+    power."""
 
     def __init__(self, root: Path, ledger: Path) -> None:
         self.root = root
         self.ledger = ledger
         self._sizes: dict[str, int] = {}
         self._failed: dict[str, list[tuple[int, int]]] = {}
-        """The bytes that failed syncs left unwritten, by file: (start, end), end excluded."""
+        """File -> the byte ranges (start, end), end excluded, that failed syncs left unwritten."""
         self._names: set[str] = set()
         self._read_bytes = 0
         self.settle()
 
     def settle(self) -> None:
         """Count everything that exists now as written to the medium. The node's processes must not
-        run meanwhile."""
+        run during the call."""
         self._sizes = {str(path): path.stat().st_size for path in self._files()}
         self._failed = {}
         self._names = {str(path) for path in self.root.rglob("*")} if self.root.exists() else set()
@@ -85,7 +86,7 @@ class Medium:
         return bool(self._failed)
 
     def _lose_what_failed(self) -> None:
-        """Overwrite with zeros the data that a failed sync did not write. The files keep their
+        """Overwrite with zeros the data that failed syncs did not write. The files keep their
         sizes."""
         for name, ranges in self._failed.items():
             path = Path(name)
@@ -93,8 +94,8 @@ class Medium:
             _erase(path, [(start, min(end, size)) for start, end in ranges if start < size])
 
     def tear(self, how: str, rng: Random) -> None:
-        """Keep some of the unsynced bytes, and drop the others. how: as the fault TornWrites
-        says."""
+        """Keep some of the unsynced bytes, and drop the others. how: which to keep, as in the fault
+        TornWrites."""
         tails = self.tails()
         largest = max(tails, key=lambda tail: tail.size - tail.synced, default=None)
         for tail in tails:
