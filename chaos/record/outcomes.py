@@ -39,7 +39,8 @@ ALWAYS, FIRST, NEVER = Certainty.ALWAYS, Certainty.FIRST_ATTEMPT, Certainty.NEVE
 
 @dataclass(frozen=True)
 class Row:
-    """What one error proves about a send, what about a commit or an abort, and the reason."""
+    """One error, with the facts that it proves about a send and about a commit or an abort, and the
+    reason."""
 
     error: str
     send: Certainty

@@ -265,8 +265,8 @@ def _per_partition(
 
 
 def _one_row(f: F, *fields: str) -> Callable[[Operation, Completion | None], tuple[int, Columns]]:
-    """Return a maker of one row, which takes these fields of the operation as columns of the same
-    names."""
+    """Return a function that makes one row and takes these fields of the operation as columns of
+    the same names."""
 
     def make(operation: Operation, completion: Completion | None) -> tuple[int, Columns]:
         told = {field: getattr(operation, field) for field in fields}
@@ -310,8 +310,8 @@ def _extras(records: Sequence[Record]) -> Columns:
 
 
 def _shared(values: list[Any]) -> Any:
-    """Return the single value if all rows have the same, so that it is written once; else return
-    the list."""
+    """Return the single value if all rows have the same value, so that it is written once; else
+    return the list."""
     return values[0] if values.count(values[0]) == len(values) else values
 
 

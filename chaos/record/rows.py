@@ -38,7 +38,7 @@ class Event(NamedTuple):
 
 
 class NemesisEvent(NamedTuple):
-    """One performed fault."""
+    """One performed fault, with the nodes that it affected."""
 
     op_id: int
     performed: Performed

@@ -43,7 +43,8 @@ def why_too_new(facts: Mapping[str, Any]) -> str:
 
 
 class RunDirectoryError(RuntimeError):
-    """The directory cannot be made or written. The message is one sentence with what to do."""
+    """Raised if a run's directory cannot be made or written. The message is one sentence with what
+    to do."""
 
 
 @dataclass(frozen=True)
@@ -102,7 +103,8 @@ def name_of(scenario: Scenario) -> str:
 
 
 def make(runs: Path, scenario: Scenario) -> Path:
-    """Create an empty directory for a run, named after its time, scenario and seed."""
+    """Create an empty directory for a run, named after its time, scenario and seed. Return its
+    path."""
     now = datetime.now(UTC).strftime("%Y%m%dT%H%M%SZ")
     name = f"{now}-{name_of(scenario)}"
     for number in range(1, 100):
@@ -190,8 +192,8 @@ def utc_now() -> str:
 
 
 def commit_of(repository: Path) -> tuple[str | None, bool | None]:
-    """Return the commit, and whether files differ from it. Return None for both outside a
-    repository."""
+    """Return the commit of the repository, and whether files differ from it. Return None for both
+    if there is no repository."""
     try:
         commit = _git(repository, "rev-parse", "HEAD")
         return commit, bool(_git(repository, "status", "--porcelain", "--untracked-files=no"))

@@ -25,7 +25,7 @@ FINAL_LEADER = pl.col("final") & (pl.col("client") == "raw") & pl.col("replica")
 
 
 class Sight(StrEnum):
-    """The kinds of events that a run may show. The value is the text for people."""
+    """The kinds of events that a run may show. The value of each is its text for the user."""
 
     READS = "records polled during the attack"
     UNDER_FAULT = "sends acknowledged that a fault met"
@@ -169,7 +169,7 @@ _COUNTS: Mapping[Sight, pl.Expr] = {
     Sight.DISMISSED: _is(F.HEARTBEAT) & (pl.col("type") == Type.FAIL.value),
     Sight.LATEST: _is(F.READ_LATEST) & _OK & pl.col("offset").is_not_null(),
 }
-"""The sights that are counted row by row, each with the condition on a row."""
+"""The sights that are counted row by row, each with the condition that a row must meet."""
 
 
 def _joined(rows: pl.LazyFrame) -> Iterator[tuple[Sight, int]]:

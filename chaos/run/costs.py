@@ -21,7 +21,7 @@ same process do not count."""
 
 
 class Costs:
-    """The time of each phase in their order, and the peak memory of each process."""
+    """The time of each phase in the order of phases, and the peak memory of each process."""
 
     def __init__(self) -> None:
         self._seconds: dict[str, float] = {}
@@ -31,7 +31,8 @@ class Costs:
 
     @contextmanager
     def phase(self, name: str) -> Iterator[None]:
-        """Count the time inside this context for a phase, whether it ends well or not."""
+        """Add the time spent inside this `with` block to a phase, whether or not the block
+        fails."""
         began = time.monotonic()
         try:
             yield
@@ -39,8 +40,8 @@ class Costs:
             self._seconds[name] = self._seconds.get(name, 0.0) + time.monotonic() - began
 
     def look(self, nodes: Path) -> None:
-        """Note the peak memory of this process and of those that it has started, without the nodes,
-        which are in the directory `nodes`."""
+        """Note the peak memory of this process and of those that it has started, except the nodes,
+        which are recognised by the directory `nodes`."""
         for pid, name in own_processes(nodes):
             peak = _peak_mib(pid)
             self._peaks_mib[name] = max(self._peaks_mib.get(name, 0), peak)
@@ -52,7 +53,7 @@ class Costs:
 
 
 def sentence(costs: Mapping[str, Any]) -> str:
-    """Return the costs in words: 71 s: start 6.0, attack 60.0, …; at most 130 MiB (harness)."""
+    """Return the costs as text: 71 s: start 6.0, attack 60.0, …; at most 130 MiB (harness)."""
     phases: Mapping[str, float] = costs.get("phases_s", {})
     peaks: Mapping[str, int] = costs.get("peak_mib", {})
     told = ", ".join(f"{name} {value:.1f}" for name, value in phases.items())
@@ -64,8 +65,8 @@ def sentence(costs: Mapping[str, Any]) -> str:
 
 
 def own_processes(nodes: Path) -> Iterator[tuple[int, str]]:
-    """Yield (process id, name) of this process and of those that it has started, without the nodes,
-    which are in the directory `nodes`."""
+    """Yield (process id, name) of this process and of those that it has started, except the nodes,
+    which are recognised by the directory `nodes`."""
     yield os.getpid(), OURSELVES
     children: dict[int, list[int]] = {}
     for each in PROC.iterdir():

@@ -64,8 +64,8 @@ def topic_defaults(broker_config: Mapping[str, str]) -> dict[str, str]:
 
 SWEEP_OF_TRANSACTIONS = "transaction.abort.timed.out.transaction.cleanup.interval.ms"
 QUICKER = frozenset({"log.cleaner.backoff.ms", SWEEP_OF_TRANSACTIONS})
-"""The settings that only make brokers do their work sooner. On brokers that are not ours, a run
-goes without them, and may show less."""
+"""The broker settings that only make brokers delete or compact sooner. On brokers that are not
+ours, a run does without them, and may show less."""
 TOLD = frozenset({*TOPIC_DEFAULTS, *RETENTION_TIMES})
 """The broker settings that the history must contain."""
 

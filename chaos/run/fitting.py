@@ -16,7 +16,8 @@ from chaos.workloads import WORKLOADS
 
 T = TypeVar("T")
 COORDINATED = {"kill-group-coordinator": "groups", "kill-transaction-coordinator": "transactions"}
-"""Nemesis that strikes a coordinator -> the thing that is coordinated, in the plural."""
+"""Nemesis that kills a coordinator -> the things that are coordinated, as a plural noun for
+messages."""
 COMMIT_WITHOUT_MEMBERS = frozenset({"offsets", "offsets-transactions"})
 """Workloads whose groups have offsets but no members. Their groups have a coordinator all the
 same."""
@@ -61,8 +62,7 @@ def _named(kind: str, name: str, table: Mapping[str, T]) -> T:
 
 
 def family_of(target: str) -> str:
-    """Return "apache" for "apache:4.3.1" and for "docker:apache:4.3.1": where it runs does not
-    matter."""
+    """Return the family of a target: "apache" for "apache:4.3.1" and for "docker:apache:4.3.1"."""
     first, _, rest = target.partition(":")
     return family_of(rest) if first in BACKENDS and rest else first
 

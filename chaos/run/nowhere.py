@@ -24,14 +24,14 @@ _GRAVE = re.compile(r"\b(?:WARN|WARNING|ERROR|FATAL|PANIC|panicked)\b")
 _COLOUR = re.compile(r"\x1b\[[0-9;]*m")
 _TIME = re.compile(r"^\W*\d{4}-\d\d-\d\d[T ][\d:.,]+(?:Z|[+-]\d\d:?\d\d)?\W*")
 _SETTINGS = (".properties", ".toml", ".json", ".conf")
-"""The endings of the files beside a node's logs that are none."""
+"""The endings of the names of files beside a node's logs that are not logs."""
 
 Logged = Sequence[tuple[str, int]]
 
 
 @dataclass(frozen=True)
 class Nowhere:
-    """The facts about a run without an acknowledged record."""
+    """The facts that explain a run without an acknowledged record."""
 
     counts: Counts
     clients: Logged

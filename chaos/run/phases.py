@@ -42,7 +42,7 @@ class Administrator(HealthCheck, Protocol):
 
 
 class Onlooker(Protocol):
-    """An observer of the run, which shows its progress."""
+    """An observer of a run, which shows its progress to the user."""
 
     def watch(self, elapsed_s: float | None) -> None:
         """Observe the attack; called several times a second. elapsed_s: None before the first
@@ -124,7 +124,7 @@ class Phases:
             await shared.stop.wait(LOOK_EVERY_S)
 
     async def heal(self) -> None:
-        """Stop the nemesis and undo its faults."""
+        """Stop the nemesis and undo its faults in the cluster."""
         self._shared.stop.set()
         if not await self._tasks.join_last(JOIN_TIMEOUT_S):  # the nemesis
             self._shared.problem("the nemesis did not stop; see the node logs")

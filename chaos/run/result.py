@@ -11,7 +11,7 @@ from chaos.values.protocols import TargetError
 
 
 class RunError(TargetError):
-    """The run could not be made. The message is one sentence with what to do."""
+    """Raised if the run could not be made. The message is one sentence with what to do."""
 
 
 @dataclass(frozen=True)

@@ -59,7 +59,8 @@ drawn at random."""
 
 @dataclass(frozen=True)
 class Tools:
-    """The means by which operations reach the cluster; the default: real clients, real time."""
+    """The clients and the World by which operations reach the cluster; by default, real clients in
+    real time."""
 
     clients: MakeClients = ConfluentFactory
     raw_clients: MakeClients = RawFactory
@@ -79,8 +80,8 @@ def run(
     argv: Sequence[str] = (),
 ) -> RunResult:
     """Make one run in a new directory below `runs`, and return its result. Raise TargetError or
-    RunError. parts: used instead of those that the scenario names. tools: used instead of its
-    clients. argv: the typed command, for run.json."""
+    RunError. parts: used instead of those that the scenario names. tools: used instead of the
+    scenario's clients. argv: the command line, for run.json."""
     parts = parts or Parts.of(scenario)
     nodes = parts.target.nodes if isinstance(parts.target, SizedTarget) else scenario.nodes
     scenario = replace(scenario, target=parts.target.name, nodes=nodes)
@@ -113,7 +114,7 @@ def run(
 
 
 class _Run:
-    """The state of one run, phase by phase."""
+    """The state of one run, and its phases."""
 
     progress = Progress(wanted=False)
 

@@ -11,7 +11,7 @@ from chaos.world import Task
 
 
 class Tasks:
-    """The tasks that were started and have not been seen to end."""
+    """The tasks that were started and are not known to have ended."""
 
     def __init__(self, shared: Shared) -> None:
         self._shared = shared

@@ -40,8 +40,8 @@ thousands of files."""
 FETCH_BYTES = (1, 500, 20_000)
 FILLING_MAX = 300
 JITTER_MS = 300
-"""The most milliseconds by which a sender's timestamps differ from now; with more, every batch
-would begin a new segment."""
+"""The largest difference in milliseconds between a sender's timestamps and the current time; with a
+larger one, every batch would begin a new segment."""
 
 
 @dataclass(frozen=True)
@@ -115,7 +115,7 @@ class Dresser:
 
 
 def plain(seed: int = 0) -> Variety:
-    """Return a Variety without any drawn setting."""
+    """Return a Variety in which no setting was drawn."""
     return Variety(seed)
 
 

@@ -65,8 +65,8 @@ _OF_MEMBERS = (Subscribe, Poll, CommitOffsets, Leave, Crash)
 
 
 class Throttle:
-    """A limit of `rate` records per second for all processes together. Time lost in a stall is not
-    made up for afterwards."""
+    """Limits the rate of all processes together to `rate` records per second. Time lost in a stall
+    is not made up for afterwards."""
 
     def __init__(self, world: World, rate: float) -> None:
         self._world = world
@@ -75,7 +75,7 @@ class Throttle:
         self._free_at = 0.0
 
     async def wait(self, records: int, stop: Flag) -> bool:
-        """Wait for the turn of this many records. Return False if the run stops meanwhile."""
+        """Wait until this many records may be sent. Return False if the run stops meanwhile."""
         with self._lock:
             now = self._world.monotonic()
             turn = max(now, self._free_at)
@@ -122,7 +122,7 @@ class Shared:
 
 
 class Actor:
-    """One logical process, which performs one operation after the other and has them recorded.
+    """One logical process of a workload: performs operations one after another and records them.
 
     A broken client is replaced. The process keeps its number and its transactional id, so that the
     new client fences the old one, and begins a new session.
@@ -327,9 +327,9 @@ class FaultPerformer:
         self.struck = 0
         """The number of faults that have affected a node."""
         self.refusal = ""
-        """Why the first fault that could not be performed was not."""
+        """The reason why the first fault that could not be performed failed, or ""."""
         self.current = "-"
-        """The current fault, for the progress line."""
+        """The description of the current fault, for the progress line."""
 
     async def run(self) -> None:
         """Perform the schedule until the run stops. After a heal, wait until the nodes are back,
@@ -374,7 +374,8 @@ class FaultPerformer:
                 await self._world.sleep(BACK_POLL_S)
 
     def _note_struck(self) -> None:
-        """Record the faults that have struck after they had been set."""
+        """Record the delayed faults (such as a failing sync) that have struck a node since they
+        were set."""
         if isinstance(self._cluster, StrikesLater):
             for at_ns, performed in self._cluster.take_struck():
                 self._shared.recorder.nemesis(performed, at_ns, at_ns)

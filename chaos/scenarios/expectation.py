@@ -20,8 +20,8 @@ class Part(StrEnum):
 
 @dataclass(frozen=True)
 class Expectation:
-    """A scenario with its expected verdict. why: one sentence on the meaning of its result for the
-    reader."""
+    """A scenario with its expected verdict. why: one sentence that tells the reader what its result
+    means."""
 
     scenario: Scenario
     verdict: Validity
@@ -33,7 +33,7 @@ class Expectation:
 
     @property
     def command(self) -> str:
-        """The command that repeats this run, seed included."""
+        """The command that repeats this run, including the seed."""
         return self.scenario.command()
 
     @property

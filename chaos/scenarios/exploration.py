@@ -24,7 +24,7 @@ WHY = "guarantees hold whatever this nemesis does"
 
 @dataclass(frozen=True)
 class Settings:
-    """One variant of a run: the configuration of the brokers, and the client library."""
+    """One variant of a run's settings: the configuration of the brokers, and the client library."""
 
     config: Mapping[str, str] = field(default_factory=dict)
     client: str = "confluent"

@@ -44,7 +44,7 @@ class Cell:
 
 @dataclass(frozen=True)
 class Row:
-    """One configuration of writers. may: the failures (columns) in which records may be lost."""
+    """One configuration of writers. may: the failures (columns) that may lose records under it."""
 
     label: str
     workload: str

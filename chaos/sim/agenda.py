@@ -1,4 +1,5 @@
-"""The agenda of all future actions, a heap of (microsecond, order, action), and the clock."""
+"""The agenda of virtual time: all future actions, a heap of (microsecond, order, action), and the
+clock."""
 
 from __future__ import annotations
 
@@ -7,7 +8,7 @@ from collections.abc import Callable
 from itertools import count
 
 US = 1_000_000
-"""Microseconds in a second."""
+"""The number of microseconds in a second."""
 
 
 class Entry:

@@ -11,7 +11,7 @@ from reference_impl.wire import ApiKey, ErrorCode, Struct, decode_response, enco
 
 
 class Connection:
-    """One connection. Requests that are sent before it is established wait."""
+    """One connection in virtual time. Requests that are sent before it is established wait."""
 
     def __init__(self, owner: Connections, destination: Destination) -> None:
         self._owner = owner
@@ -43,7 +43,8 @@ class Connection:
             self._line.close()
 
     def strand(self) -> None:
-        """Lose the connection with the power of its owner's machine: nobody is told."""
+        """Lose the connection because its owner's machine has lost power; neither side is
+        notified."""
         self._is_over = True
         if self._line is not None:
             self._line.strand(is_client=True)
@@ -116,7 +117,8 @@ class Connections:
         self._open.clear()
 
     def strand(self) -> None:
-        """Lose all connections with the power of the machine."""
+        """Lose all connections because the owner's machine has lost power; neither side is
+        notified."""
         for connection in self._open.values():
             connection.strand()
         self._open.clear()

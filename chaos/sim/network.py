@@ -33,7 +33,7 @@ of these pairs."""
 
 
 class Server(Protocol):
-    """A node as the network sees it."""
+    """A node as the network calls it: for new connections, requests and closes."""
 
     def is_listening(self) -> bool: ...
 
@@ -54,8 +54,8 @@ class State(Enum):
 
 @dataclass
 class Conditions:
-    """The current conditions of one way. Faults change them; a heal replaces them by undisturbed
-    ones."""
+    """The current conditions of one way (source, address). Faults change them; a heal makes them
+    normal again."""
 
     state: State = State.OPEN
     drops: set[bool] = field(default_factory=set)
@@ -152,7 +152,7 @@ class Network:
         self._dialling: list[Callable[[], None]] = []
 
     def join(self, address: Address, server: Server) -> None:
-        """Make a node reachable at an address."""
+        """Make a server reachable at this address."""
         self._servers[address] = server
 
     def dial(
@@ -207,7 +207,8 @@ class Network:
         return self._rng.uniform(FASTEST_S, SLOWEST_S) + late_s
 
     def _lost_s(self, loss: float) -> float:
-        """Return how much later a packet arrives that may be lost several times."""
+        """Return the additional seconds until a packet arrives which is lost with this probability
+        and sent again."""
         late_s, wait_s = 0.0, RETRANSMISSION_S
         for _ in range(RETRANSMISSIONS_MAX):
             if self._rng.random() >= loss:

@@ -149,7 +149,7 @@ class VirtualTask:
 
 
 class Tasks:
-    """All coroutines of one World, and the one that runs."""
+    """All coroutines of one World, and the one that is running now."""
 
     def __init__(self, agenda: Agenda) -> None:
         self.agenda = agenda

@@ -45,7 +45,8 @@ TOMBSTONE_HEADER = "touchstone"
 
 
 class Frame(NamedTuple):
-    """One message: a request as its client sent it, or an answer as its client received it."""
+    """One message on a connection: a request as its client sent it, or an answer as its client
+    received it."""
 
     at_us: int
     line: int
@@ -104,7 +105,7 @@ class Heard:
 
 
 class Witness:
-    """All requests and answers of a run, in order."""
+    """Records all requests and answers of a run, in order."""
 
     def __init__(self) -> None:
         self._frames: list[Frame] = []

@@ -20,8 +20,7 @@ CLEANUP, KEPT = "log.cleanup.policy", "delete"
 
 
 class Guest:
-    """The state and the steps of a run on a cluster that others use, in addition to those of any
-    run."""
+    """The additional state and steps of a run on a cluster that others use."""
 
     def __init__(self, world: World, nonce: bytes, seconds: float) -> None:
         self._world = world

@@ -39,7 +39,7 @@ class OwnNames:
     def __init__(self, nonce: bytes) -> None:
         self.prefix = f"touchstone-{nonce.hex()}-"
         self.topic_config: Mapping[str, str] = {}
-        """The settings that every topic gets which has no other value of its own."""
+        """The settings that a topic gets unless it sets them itself."""
 
     def outside(self, name: str) -> str:
         """Return the name on the cluster for a name of the workload."""

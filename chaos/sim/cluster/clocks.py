@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 
 class WallClock:
-    """A clock that shows the true time, except while a fault lasts."""
+    """A node's wall clock, which shows the true time except while a fault of clocks lasts."""
 
     def __init__(self, true_us: Callable[[], int]) -> None:
         self._true_us = true_us
@@ -21,8 +21,8 @@ class WallClock:
         self._offset_us += by_ms * 1000
 
     def skew(self, ppm: int) -> None:
-        """Let the clock run faster (slower, if `ppm` is negative) by `ppm` parts per million from
-        now on."""
+        """Let the clock run faster (slower, if `ppm` is negative) by `ppm` parts per million until
+        `set_right`."""
         self._offset_us += self._gained_us()
         self._ppm, self._since_us = ppm, self._true_us()
 

@@ -28,11 +28,11 @@ class SimCluster:
         members: Mapping[int, SimNode],
         performers: Mapping[type[Fault], Perform],
     ) -> None:
-        """Take nodes that have started. performers: the faults, each with the function that
-        performs it and returns the nodes that it has affected."""
+        """Take nodes that have started. performers: type of fault -> the function that performs it
+        and returns the nodes that it has affected."""
         self.target = "sim"
         self.note: Callable[[str], None] = lambda sentence: None
-        """Called with a sentence about each fault."""
+        """A function that is called with a sentence about each fault."""
         self.version = "the reference broker in virtual time"
         self.bootstrap = layout.bootstrap
         self.listeners: Mapping[str, str] = {}
@@ -78,7 +78,8 @@ class SimCluster:
         return Performed(fault, struck, "" if struck else "no such node runs")
 
     def note_struck(self, fault: Fault, number: int) -> None:
-        """Note that a fault strikes a node that was set before."""
+        """Note that a fault which was set on a node before, such as a failing sync, has now
+        struck."""
         self._struck.append((self._now_ns(), Performed(fault, (number,))))
         self.note(f"{fault.name} strikes node {number}")
 
@@ -112,7 +113,7 @@ class SimCluster:
         return Performed(fault, tuple(struck))
 
     def lose_power(self, medium: Medium) -> None:
-        """Let a loss of power come over a medium."""
+        """Drop from a node's medium what a loss of power destroys."""
         medium.lose_power(self.chance)
 
     def alive(self) -> bool:

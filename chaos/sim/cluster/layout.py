@@ -1,4 +1,5 @@
-"""The addresses and settings of simulated nodes, as those of the targets that are processes."""
+"""Choose the addresses and settings of simulated nodes, in the same way as for targets that run
+processes."""
 
 from __future__ import annotations
 
@@ -26,15 +27,16 @@ OF_ALL = {
 
 @dataclass(frozen=True)
 class Layout:
-    """The nodes of a cluster, the first of which are controllers, too; all are brokers."""
+    """The nodes of a simulated cluster. All are brokers, and the first of them are controllers,
+    too."""
 
     nodes: int
     controllers: int
 
     @classmethod
     def of(cls, nodes: int, controllers: int | None) -> Layout:
-        """Return the layout of so many nodes. controllers: None stands for all of them, but at most
-        three. Raise TargetError."""
+        """Return the layout of this many nodes. controllers: how many of the nodes are controllers;
+        None: all, but at most three. Raise TargetError."""
         if not 1 <= nodes <= NODES_MAX:
             raise TargetError(f"the simulator runs 1 to {NODES_MAX} nodes, not {nodes}")
         count = min(nodes, REPLICAS_MAX) if controllers is None else controllers
@@ -64,7 +66,7 @@ class Layout:
 
     @property
     def bootstrap(self) -> str:
-        """The addresses that clients are given."""
+        """The bootstrap addresses of the cluster, which clients are configured with."""
         return ",".join(joined(self.address(node, CLIENT)) for node in self.numbers())
 
     def settings(self, node: int, given: Mapping[str, str]) -> dict[str, str]:

@@ -1,4 +1,5 @@
-"""Perform faults of links: find the ways that a fault concerns, and change their conditions.
+"""Perform faults of links: find the ways (pairs of a source and an address, network.Way) that a
+fault concerns, and change their conditions.
 
 A link that a cluster does not have (between nodes, if there is only one) is ignored.
 """
@@ -31,18 +32,19 @@ MS = 1 / 1000
 
 
 def ways(cluster: SimCluster, source: int, to: int, listeners: Iterable[str]) -> list[Way]:
-    """Return the ways from a node to the given listeners of another, as far as that has them."""
+    """Return the ways (source, address) from a node to those of the given listeners that another
+    node has."""
     own = cluster.layout.listeners(to)
     return [(source, own[name]) for name in listeners if name in own and source != to]
 
 
 def client_way(cluster: SimCluster, node: int) -> Way:
-    """Return the way from clients to a node."""
+    """Return the way (source, address) from clients to a node."""
     return CLIENTS, cluster.layout.address(node, CLIENT)
 
 
 def ways_of(cluster: SimCluster, node: int, where: Where) -> list[Way]:
-    """Return the ways from and to a node."""
+    """Return the ways (source, address) that lead from and to a node."""
     if where == "clients" or cluster.nodes == 1:
         return [client_way(cluster, node)]
     names = (LISTENER_OF[where],)
@@ -105,7 +107,7 @@ def _split(cluster: SimCluster, fault: Split) -> list[int]:
 
 
 def _drop_packets(cluster: SimCluster, fault: DropPackets) -> list[int]:
-    """Let nothing pass from one node to another, on connections that either has opened."""
+    """Let no packet pass from one node to another, on connections that either node has opened."""
     struck: list[int] = []
     for source in cluster.resolve(fault.source):
         for to in cluster.resolve(fault.destination):

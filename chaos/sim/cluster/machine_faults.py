@@ -31,7 +31,8 @@ from chaos.values.faults import (
 
 MS = 1 / 1000
 CHANGES_MAX = 12
-"""By which change of the disk a process ends that is ended in the middle of a step."""
+"""A process that is killed in the middle of a step still makes fewer changes of its disk than this
+number."""
 Each = Callable[[SimNode], object]
 
 
@@ -45,7 +46,8 @@ def _each(members: list[SimNode], strike: Each) -> list[int]:
 
 
 def _trap(cluster: SimCluster) -> Trap | None:
-    """Return in half of the cases where the process ends in the middle of a step."""
+    """Return, in half of the cases, a Trap that ends the process in the middle of a step; else
+    None."""
     chance = cluster.chance
     return Trap(chance.randrange(CHANGES_MAX)) if chance.random() < 0.5 else None
 
@@ -68,7 +70,8 @@ def _shut_down(cluster: SimCluster, fault: Shutdown) -> list[int]:
 def _end(
     cluster: SimCluster, fault: PowerLoss | LostNames | TornWrites, aftermath: Aftermath
 ) -> list[int]:
-    """End the nodes, also those that do not run, and let an aftermath come over their media."""
+    """End the nodes, including those that do not run, and let `aftermath` change what their media
+    hold."""
     members = [cluster.members[number] for number in cluster.resolve(fault.node)]
     at_sync = isinstance(fault, TornWrites)
     return _each(
@@ -92,7 +95,7 @@ def _tear(cluster: SimCluster, fault: TornWrites) -> list[int]:
 
 
 def _flip_bit(cluster: SimCluster, fault: BitFlip) -> list[int]:
-    """Kill the nodes that have such a segment, and flip a bit of it."""
+    """Kill the nodes that have a segment of the wanted kind, and flip a bit of it."""
     found = [
         one
         for one in cluster.running(fault.node)

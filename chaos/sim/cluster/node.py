@@ -56,21 +56,24 @@ BOOT_S = 0.2, 1.5
 TRAP_S = 0.05
 """The seconds after which a process ends that should have ended in the middle of a step."""
 ENDS_IN_START, START_CHANGES_MAX = 0.1, 40
-"""The share of starts that end like the process before, and by which change of the disk."""
+"""The share of starts in which the process is killed while it starts; it then makes fewer changes
+of the disk than the second number."""
 LEAVE_S = 20.0
-"""The longest time that a node which is asked to stop waits for others to lead its partitions."""
+"""The seconds that a node which was asked to stop waits at most for other nodes to take over its
+partitions."""
 DIRECTORY = "data"
 Aftermath = Callable[[Medium], object]
-"""A function that is called with the medium when the process on it has ended."""
+"""A function that is called with the medium after the process on it has ended, and may drop data
+from it."""
 
 
 def keep_all(medium: Medium) -> None:
-    """Do nothing: the operating system keeps what it was given."""
+    """Change nothing on the medium: the operating system keeps what the process has written."""
 
 
 @dataclass(frozen=True)
 class Alarms:
-    """The functions to call when a node does what no correct node does."""
+    """The functions to call when a node does what no correct node may do."""
 
     failed: Callable[[str], None]
     """Called with the description of an error in a step that no fault explains."""
@@ -87,7 +90,7 @@ class Place:
 
 
 class SimNode:
-    """A simulated node: running, paused or dead."""
+    """The host of one simulated node, whose process is running, paused or dead."""
 
     def __init__(
         self,
@@ -103,7 +106,7 @@ class SimNode:
         self.medium.add_directory(DIRECTORY)
         self.medium.settle()
         self.disk = FileSystem(self.medium, rng)
-        """The disk as the process that runs uses it."""
+        """The disk as the current process uses it."""
         self.clock = WallClock(wall_us)
         self.number = place.number
         self._addresses = tuple(place.listeners)
@@ -118,9 +121,9 @@ class SimNode:
         self._is_at_work = False
         self.is_paused = False
         self.is_leaving = False
-        """Whether it was asked to stop, and has not ended yet."""
+        """Whether the node was asked to stop and has not ended yet."""
         self._starts_again = False
-        """Whether it is to be started again when it has ended."""
+        """Whether the node is to be started again when it has ended."""
         self._held: tuple[Effect, ...] | None = None
         """The effects of a step that cannot end, because the process is paused or its disk is
         stalled."""
@@ -135,7 +138,7 @@ class SimNode:
 
     @property
     def is_running(self) -> bool:
-        """Whether the node's process exists."""
+        """Whether a process of the node exists; it may be paused."""
         return self._node is not None
 
     @property
@@ -146,7 +149,7 @@ class SimNode:
 
     @property
     def core(self) -> Node | None:
-        """The core of the process that runs, or None."""
+        """The core of the current process, or None."""
         return self._node
 
     # --- life -----------------------------------------------------------------------------------
@@ -169,7 +172,8 @@ class SimNode:
             self._agenda.after(boot_s, lambda: self._begin(effects) if life == self._life else None)
 
     def _started(self, may_end: bool) -> tuple[Effect, ...] | None:
-        """Take the first step of a process. Return its effects, or None if it has ended in it."""
+        """Take the first step of a process. Return its effects, or None if the process has ended
+        during that step."""
         self.disk = FileSystem(self.medium, self._rng)
         if may_end and self._rng.random() < ENDS_IN_START:
             self.disk.trap = Trap(self._rng.randrange(START_CHANGES_MAX))
@@ -192,7 +196,7 @@ class SimNode:
 
     def crash(self, aftermath: Aftermath = keep_all, trap: Trap | None = None) -> None:
         """End the process: at once or, with a trap, in the middle of one of the next steps. Then
-        let the aftermath come over the medium."""
+        call `aftermath` with the medium."""
         self.end_if_trapped()
         self._aftermath = aftermath
         if not self.is_running:
@@ -216,7 +220,7 @@ class SimNode:
         self._pass_over()
 
     def _pass_over(self) -> None:
-        """Let the aftermath come over the medium."""
+        """Call the aftermath of a killed process with the medium."""
         self.observer.note_end(keeps_all=self._aftermath is keep_all)
         self._aftermath(self.medium)
 
@@ -224,11 +228,11 @@ class SimNode:
         self.observer.look(node.broker)
 
     def pause(self) -> None:
-        """Let the process stand still until `resume`."""
+        """Stop the process from executing steps until `resume`."""
         self.is_paused = True
 
     def ask_to_stop(self) -> None:
-        """Let the process hand over what it leads, and end in good order. A node without others
+        """Let the process hand over its leaderships and end cleanly. The only node of a cluster
         ends at once."""
         self.end_if_trapped()
         if self._node is None or self.is_leaving:
@@ -245,7 +249,7 @@ class SimNode:
         self._starts_again = True
 
     def _stop(self) -> None:
-        """End the process in good order."""
+        """End the process cleanly."""
         self.end_if_trapped()
         if self._node is None:
             return
@@ -277,7 +281,7 @@ class SimNode:
             self._outgoing.close()
 
     def resume(self) -> None:
-        """Go on after a pause, or after a stall of the disk."""
+        """Continue after a pause, or after a stall of the disk."""
         self.is_paused = self.disk.waits_for_disk = False
         self.disk.trouble = Trouble()
         held, self._held = self._held, None
@@ -313,7 +317,8 @@ class SimNode:
         self._agenda.after(took_s, lambda: self._leave(effects) if life == self._life else None)
 
     def _leave(self, effects: tuple[Effect, ...]) -> None:
-        """Perform the effects of a step whose time is over, and take the next step."""
+        """Perform the effects of a step once the time that it takes has passed, then take the next
+        step."""
         if self.is_paused or self.disk.waits_for_disk:
             self._held = effects
             return
@@ -370,6 +375,6 @@ class SimNode:
             timer.cancel()
 
     def _fire(self, key: TimerKey) -> None:
-        """Deliver the event of a timer that has run out."""
+        """Deliver the event of a timer that has expired to the core."""
         del self._timers[key]
         self._put(lambda now, ran, chance: TimerFired(now, ran, chance, key))

@@ -76,7 +76,7 @@ class Serving:
     # --- what the node does -------------------------------------------------------------------
 
     def respond(self, effect: Respond) -> None:
-        """Send an answer, if the connection is still there, and take the next request from it."""
+        """Send an answer, if the connection is still open, and take the next request from it."""
         request = effect.request
         served = self._served.get(request.connection)
         if served is None:
@@ -102,8 +102,8 @@ class Serving:
             served.line.hang_up(reason)
 
     def end(self, *, loses_power: bool) -> None:
-        """End all connections, since the process has ended. If its machine has lost power, nobody
-        tells the other side."""
+        """End all connections, because the process has ended. loses_power: the clients get no
+        notice, because the machine has lost power."""
         self.is_open = False
         served_lines, self._served = list(self._served.values()), {}
         for served in served_lines:

@@ -21,15 +21,16 @@ NO_SPACE = "no space left on the disk"
 
 
 class Ended(BaseException):
-    """The process ends in the middle of a step. Not an Exception: no handler may go on after it."""
+    """Raised when the process ends in the middle of a step. It is not an Exception, so that no
+    handler catches it and continues."""
 
 
 @dataclass
 class Trouble:
-    """The faults of a disk. A heal replaces them by none."""
+    """The present faults of a disk. A heal sets a Trouble without faults."""
 
     refusal: str = ""
-    """Why no change is possible; empty: changes are possible."""
+    """The reason why no change of the disk is possible; empty if changes are possible."""
     refuses_syncs: bool = False
     is_stalled: bool = False
     sync_delay_s: float = 0.0
@@ -37,11 +38,11 @@ class Trouble:
     """The number of the next sync that fails (1: the very next one), or 0 if none fails. Only one
     sync fails."""
     has_failed_sync: bool = False
-    """Whether a sync has failed so."""
+    """Whether the sync that `sync_fails_in` names has failed."""
     on_failed_sync: Callable[[], None] = lambda: None
-    """Called when a sync has failed so."""
+    """A function that is called when a sync has failed by this fault."""
     on_failed_write: Callable[[], None] = lambda: None
-    """Called when a write has failed so."""
+    """A function that is called when a write has failed by this fault."""
     write_fails_in: int = 0
     only_indexes: bool = False
     """Whether only writes to files whose names end in `index` can fail."""
@@ -49,7 +50,8 @@ class Trouble:
 
 @dataclass
 class Trap:
-    """The operation on its disk during which a process ends."""
+    """The point at which a process is to end: before a certain change of its disk, or before a
+    sync."""
 
     changes_left: int | None = None
     """The number of changes that the process still makes; it ends instead of the next one. None: it
@@ -80,7 +82,7 @@ class FileSystem:
         return took_s
 
     def unmount(self) -> None:
-        """Part from the medium, since the process has ended."""
+        """Detach from the medium, because the process has ended."""
         self.is_mounted = False
         self.medium = Medium()
         self.trap, self.trouble = None, Trouble()
@@ -88,8 +90,8 @@ class FileSystem:
     # --- what each operation meets ------------------------------------------------------------
 
     def change(self, path: str, *, adds: bool = True) -> None:
-        """Let a change meet the faults of the disk. adds: whether it needs room. Raise StorageError
-        or Ended."""
+        """Apply the disk's faults to one change. adds: whether the change needs free space. Raise
+        StorageError or Ended."""
         self._step_into_trap()
         trouble = self.trouble
         self.waits_for_disk |= trouble.is_stalled
@@ -107,7 +109,7 @@ class FileSystem:
         raise Ended
 
     def write(self, path: str) -> None:
-        """Let a write to a file meet the faults of the disk. Raise StorageError or Ended."""
+        """Apply the disk's faults to one write. Raise StorageError or Ended."""
         self.change(path)
         trouble = self.trouble
         if trouble.write_fails_in and (path.endswith("index") or not trouble.only_indexes):
@@ -117,8 +119,7 @@ class FileSystem:
                 raise StorageError(path, "the disk reports an input/output error")
 
     def sync(self, path: str, content: Content | None) -> None:
-        """Let a sync meet the faults of the disk, and take its time. Raise StorageError or
-        Ended."""
+        """Apply the disk's faults to one sync, and count its time. Raise StorageError or Ended."""
         if self.trap is not None and self.trap.at_sync and content is not None:
             unsynced = len(content.data) - content.synced_size
             if path.endswith(SEGMENT) and unsynced >= HEADER_BYTES:

@@ -1,10 +1,10 @@
 """The medium of a simulated node, the page cache above it, and the content after a loss of power.
 
 The file system is one with a journal, such as ext4 or XFS. Bytes of a file are safe up to its last
-sync; of those after it a loss of power leaves nothing, all, or a first part. Names and cuts reach
-the medium in their order, at the latest with the next sync of anything; a loss of power takes back
-any number of the latest ones. `lose_names` is harsher: it removes each new name whose own directory
-was not synced, which is all that fsync(2) promises.
+sync; of those after it a loss of power leaves nothing, all, or a first part. Changes of names and
+truncations reach the medium in their order, at the latest with the next sync of any file; a loss of
+power undoes any number of the latest ones. `lose_names` is harsher: it removes each new name whose
+own directory was not synced, which is all that fsync(2) promises.
 """
 
 from __future__ import annotations
@@ -20,38 +20,40 @@ from chaos.values.faults import Segment, Tear
 SEGMENT = ".log"
 INTERNAL = "__"
 SECTOR_BYTES = 512
-"""The bytes that a disk writes whole or not at all."""
+"""The number of bytes that a disk writes completely or not at all."""
 JOURNAL_MAX = 32
 """The largest number of name changes that are not on the medium yet: a file system writes its
 journal every few seconds without a sync."""
 Range = tuple[int, int]
-"""From, to (excluded)."""
+"""A range of bytes: (start, end), end excluded."""
 
 
 class Content:
-    """The bytes of one file."""
+    """The bytes of one file, with those that are not yet on the medium."""
 
     def __init__(self) -> None:
         self.data = bytearray()
         self.synced_size = 0
         self.failed: list[Range] = []
-        """The bytes that failed syncs have left unwritten, and that no later sync will write."""
+        """The ranges of bytes that failed syncs have left unwritten, and that no later sync will
+        write."""
 
     def note_failed_sync(self) -> None:
-        """Take the unsynced bytes for written, which they are not: the kernel reports only once
+        """Count the unsynced bytes as written, although they are not: the kernel reports only once
         that it could not write a page."""
         if self.synced_size < len(self.data):
             self.failed.append((self.synced_size, len(self.data)))
         self.synced_size = len(self.data)
 
     def cut(self, size: int) -> None:
-        """Cut the end off."""
+        """Truncate the file to this size."""
         del self.data[size:]
         self.synced_size = min(self.synced_size, size)
         self.failed = [(first, min(end, size)) for first, end in self.failed if first < size]
 
     def erase(self, ranges: list[Range]) -> None:
-        """Overwrite ranges with zeros, as if they had never been written. The size stays."""
+        """Overwrite these ranges with zeros, as if they had never been written. The file keeps its
+        size."""
         for first, end in ranges:
             self.data[first:end] = bytes(end - first)
 
@@ -66,27 +68,30 @@ class Content:
         return found
 
     def settle(self) -> None:
-        """Count all that is there as on the medium, without the bytes of failed syncs."""
+        """Count the present content as written to the medium, except for the bytes of failed
+        syncs."""
         self.erase(self.failed)
         self.failed = []
         self.synced_size = len(self.data)
 
 
 class Medium:
-    """The files and directories of one node, by their paths."""
+    """The files and directories of one node by path, and what a loss of power would leave of
+    them."""
 
     def __init__(self) -> None:
         self.files: dict[str, Content] = {}
         self.directories: dict[str, set[str]] = {".": set()}
         """The names in each directory."""
         self._journal: deque[Callable[[], object]] = deque(maxlen=JOURNAL_MAX)
-        """How to take back each change of names or sizes that may not be on the medium yet."""
+        """A function that undoes it, for each change of a name or size that may not be on the
+        medium yet."""
         self._unsynced_names: set[str] = set()
 
     # --- changes by the file system -----------------------------------------------------------
 
     def add_file(self, path: str, content: Content) -> None:
-        """Give a name to a new file, in the place of an older one if there is one."""
+        """Give a name to a new file; a file that had this name is replaced."""
         former = self.files.get(path)
         self._put(path, content)
         if former is None:
@@ -109,13 +114,13 @@ class Medium:
             self._journal.append(partial(self._put, name, content))
 
     def move(self, old: str, new: str) -> None:
-        """Rename a file or a directory, in the place of a file of the new name."""
+        """Rename a file or a directory; a file that had the new name is replaced."""
         replaced = self.files.get(new)
         self._move(old, new)
         self._journal.append(partial(self._move_back, old, new, replaced))
 
     def cut(self, content: Content, size: int) -> None:
-        """Cut the end of a file off."""
+        """Truncate a file to this size."""
         synced_size, failed = content.synced_size, content.failed
         if size < synced_size:
             gone = bytes(content.data[size:synced_size])
@@ -128,11 +133,12 @@ class Medium:
         content.cut(size)
 
     def note_sync(self) -> None:
-        """Note a sync of any file or directory, with which the journal gets to the medium."""
+        """Note that a file or directory was synced: this writes the whole journal to the medium."""
         self._journal.clear()
 
     def note_synced_names(self, directory: str) -> None:
-        """Note the sync of a directory, after which the names in it are safe."""
+        """Note that a directory was synced: a loss of power can no longer remove the names in
+        it."""
         self.note_sync()
         names = self.directories[directory]
         self._unsynced_names -= {joined(directory, name) for name in names}
@@ -178,8 +184,8 @@ class Medium:
     # --- crashes ------------------------------------------------------------------------------
 
     def lose_power(self, rng: Random) -> None:
-        """Lose unsynced bytes and the latest names and cuts: in half of the cases all bytes and no
-        names, in the others any share of both."""
+        """Drop unsynced bytes and undo the latest changes of names and sizes: in half of the cases
+        all unsynced bytes and no changes, in the others a random part of both."""
         loses_all = rng.random() < 0.5
         if not loses_all:
             for _ in range(rng.randint(0, len(self._journal))):
@@ -191,7 +197,8 @@ class Medium:
         self.settle()
 
     def tear(self, how: Tear, rng: Random) -> None:
-        """Keep some of the unsynced bytes, and lose the others (chaos.values.faults.TornWrites)."""
+        """Keep some of the unsynced bytes, and drop the others (how:
+        chaos.values.faults.TornWrites)."""
         tails = [one for one in self._contents() if one.synced_size < len(one.data)]
         largest = max(tails, key=lambda one: len(one.data) - one.synced_size, default=None)
         for content in tails:
@@ -205,7 +212,7 @@ class Medium:
         self.settle()
 
     def lose_names(self) -> None:
-        """Lose each unsynced byte, and each file and directory whose name was not synced."""
+        """Drop each unsynced byte, and each file and directory whose name was not synced."""
         for path in self.tree("."):
             if path in self._unsynced_names:
                 for below in reversed(self.tree(path)):
@@ -215,7 +222,7 @@ class Medium:
         self.settle()
 
     def settle(self) -> None:
-        """Count all that is there as on the medium."""
+        """Count all present bytes and names as written to the medium."""
         for content in self._contents():
             content.settle()
         self._journal.clear()

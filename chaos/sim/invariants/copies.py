@@ -1,4 +1,5 @@
-"""The replicas of a partition agree, and keep what is committed. So do those of the metadata."""
+"""Check that the replicas of a partition, and those of the metadata log, agree and keep committed
+batches."""
 
 from __future__ import annotations
 

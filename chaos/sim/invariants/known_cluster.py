@@ -50,8 +50,8 @@ class KnownCluster:
     """Whether a machine has lost power, and with it what was not flushed."""
 
     def keeps_committed(self, replica: Replica) -> bool:
-        """Return whether committed records of a partition must survive what has happened. An
-        unclean election may lose them, and a loss of power those that are not flushed."""
+        """Return whether the committed records of a partition must still exist. An unclean election
+        may lose them, and a loss of power may lose those that were not flushed."""
         config = replica.log.config
         if replica.key == METADATA_KEY:
             return True
@@ -59,8 +59,8 @@ class KnownCluster:
         return is_flushed and not config.unclean_leader_election_enable
 
     def take_in(self, replica: Replica, known: KnownLog, life: int) -> None:
-        """Count what a replica shows as known, when the invariants have seen it. life: the number
-        of its node's process."""
+        """Add a replica's present state to the knowledge, after the invariants were checked. life:
+        the number of its node's process."""
         key = replica.key
         newest = max(replica.leader_epoch, self.newest_epochs.get(key, 0))
         self.newest_epochs[key] = newest
@@ -87,7 +87,7 @@ def identity(one: Written) -> Batch:
 
 
 def added_batches(known: KnownLog) -> Iterator[tuple[Batch, Content]]:
-    """Yield the batches that the last step has added to a log, with what comes before each."""
+    """Yield each batch that the last step has added to a log, with the batch before it."""
     before = None if known.kept_to is not None else known.last_below(known.added)
     for one in known.added:
         follows = before is not None and before.header.last_offset + 1 == one.header.base_offset

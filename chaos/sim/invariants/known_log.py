@@ -12,7 +12,8 @@ from reference_impl.wire.batches.records import BatchHeader, read_header
 
 
 class Offsets(NamedTuple):
-    """The offsets of a log."""
+    """The offsets of a log: its start, last stable offset, high watermark, end and recovery
+    point."""
 
     log_start: int
     last_stable: int
@@ -40,7 +41,7 @@ class Written(NamedTuple):
 
     header: BatchHeader
     marker: ControlRecordType | None
-    """The kind of marker, if it is one."""
+    """The kind of control batch (commit or abort), or None for a batch of data."""
 
 
 @dataclass
@@ -53,11 +54,11 @@ class KnownLog:
     added: list[Written] = field(default_factory=list)
     """The batches that the last step has added."""
     producers: dict[int, BatchHeader] = field(default_factory=dict)
-    """The last batch with records of each producer id."""
+    """Producer id -> the last batch of it that has records."""
     epochs: dict[int, int] = field(default_factory=dict)
-    """The epoch of the last batch or marker of each producer id."""
+    """Producer id -> the epoch of its last batch or marker."""
     open_since: dict[int, int] = field(default_factory=dict)
-    """The first offset of each undecided transaction, by producer id."""
+    """Producer id -> the first offset of its undecided transaction."""
     kept_to: int | None = None
     """After the end of a process: the offset below which every batch must be found again."""
     shown: object = None
@@ -74,7 +75,7 @@ class KnownLog:
     may go back, as it takes over those of its leader."""
 
     def note_leadership(self, epoch: int | None) -> None:
-        """Note in which epoch the node leads the partition, None if it does not."""
+        """Note in which epoch the node leads the partition; None: it does not lead."""
         self.keeps_following = epoch is None and self.led_in is None
         self.keeps_leading, self.led_in = epoch is not None and epoch == self.led_in, epoch
 
@@ -84,7 +85,8 @@ class KnownLog:
         self.kept_to = kept_to if self.kept_to is None else min(kept_to, self.kept_to)
 
     def last_below(self, added: Sequence[Written]) -> Written | None:
-        """Return the last known batch before the first of the added ones, None if there is none."""
+        """Return the last known batch before the first of the added ones, or None if there is no
+        such batch."""
         if not added:
             return None
         first = added[0].header.base_offset
@@ -120,7 +122,7 @@ class KnownLog:
             self.added.append(one)
 
     def take_in(self, log: PartitionLog) -> None:
-        """Count the added batches as known, when the invariants have seen them."""
+        """Add the new batches to the known ones, after the invariants were checked."""
         self.offsets = Offsets.of(log)
         if self.kept_to is not None:
             self._cut(0)
@@ -154,7 +156,7 @@ class KnownLog:
 
 
 def written(data: memoryview) -> Written:
-    """Return the facts about a batch that its bytes show."""
+    """Return the facts that the bytes of a batch show."""
     header = read_header(data)
     if not header.is_control:
         return Written(header, None)

@@ -16,7 +16,7 @@ WHOLE_BATCHES = "whole-batches"
 
 
 class Observer:
-    """The known logs of a node, over all its processes."""
+    """Checks the logs of one node after each step, and remembers them over all its processes."""
 
     def __init__(self, cluster: KnownCluster, broken: Callable[[str, str], None]) -> None:
         """cluster: what is known of all nodes. broken: a function to call with the name of an
@@ -29,7 +29,7 @@ class Observer:
         """The image's end offset and the election after the last step."""
 
     def look(self, broker: Broker) -> None:
-        """Check what the last step has changed."""
+        """Check the invariants of the logs that the last step has changed."""
         seen = broker.image.end_offset, broker.quorum.election
         if seen != self._seen:
             self._seen = seen
