@@ -85,8 +85,9 @@ class ApacheKafka:
         on_disks: bool = False,
         preloaded: bool = False,
     ) -> None:
-        """Create the target. full_speed: use the JVM's optimizing compiler, for benchmarks. Without
-        it a node starts in half the CPU time, which matters where brokers are killed often."""
+        """Create the target. full_speed: use the JVM's optimizing compiler, for benchmarks. The
+        default, a JVM with less compilation, starts a node in half the CPU time, which matters
+        where brokers are killed often."""
         self.version = version
         self.full_speed = full_speed
         self.on_disks = on_disks
@@ -99,7 +100,8 @@ class ApacheKafka:
         return type(self)(self.version, self.full_speed, True, self.preloaded)
 
     def with_shim(self) -> ApacheKafka:
-        """Return the same target with the shim preloaded into each node."""
+        """Return the same target, with a library preloaded into each node (the "shim") that can
+        change its clock, and delay or fail its syncs."""
         return type(self)(self.version, self.full_speed, self.on_disks, preloaded=True)
 
     def start(
@@ -109,7 +111,8 @@ class ApacheKafka:
         config: Mapping[str, str] | None = None,
         proxied: bool = False,
     ) -> Cluster:
-        """Format, start, and wait until every broker knows every other."""
+        """Format the nodes, start them, and wait until every broker knows every other. Return the
+        cluster."""
         if nodes not in NODES_ALLOWED:
             raise TargetError(f"{self.name} runs 1 or 3 nodes, not {nodes}")
         java = self.java()
@@ -175,7 +178,8 @@ class ApacheKafka:
         return members, added
 
     def network(self, directory: Path, nodes: int, proxied: bool) -> tuple[Layout, Links | None]:
-        """Return (addresses, links); links is None if they cannot be cut. Raise TargetError."""
+        """Return (addresses, links) of a new cluster; links is None if they cannot be cut. Raise
+        TargetError."""
         return laid_out(self.name, directory, nodes, proxied)
 
     def settle_in(self, members: Sequence[LocalNode], layout: Layout) -> None:
@@ -209,7 +213,7 @@ class ApacheKafka:
 
 
 def existing_cluster(directory: Path) -> str | None:
-    """Return the id of the cluster whose data are there from an earlier start, or None."""
+    """Return the id of the cluster whose data an earlier start left in the directory, or None."""
     file = directory / "data" / "1" / "meta.properties"
     return read_properties(file)["cluster.id"] if file.exists() else None
 

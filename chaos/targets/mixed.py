@@ -23,11 +23,12 @@ from chaos.values.protocols import Cluster, TargetError
 APACHE, REFERENCE = "apache", "reference"
 USUAL = f"{APACHE}=2,{REFERENCE}=1"
 LEVELS = ("--feature", "share.version=0", "--feature", "streams.version=0")
-"""The features that the reference does not serve are off, or it could not register."""
+"""The options of StorageTool that turn off the features which the reference broker does not serve;
+otherwise it could not register with the controllers."""
 
 
 class Mixed:
-    """Apache Kafka and the reference, in one cluster."""
+    """One cluster of nodes of Apache Kafka and of the reference broker."""
 
     faults: frozenset[type[Fault]] = PROCESS_FAULTS | LINK_FAULTS | ADMIN_FAULTS | {Heal}
 

@@ -23,12 +23,12 @@ from reference_impl.host.settings import properties
 NODES_MAX = 9
 STOP_TIMEOUT_S = 10.0
 _SOURCES = Path(__file__).resolve().parents[__name__.count(".")]
-"""The folder from which a node's Python imports the broker: a checkout, or the folder where
+"""The folder from which a node's Python imports the broker: a checkout, or the place where
 Touchstone is installed."""
 
 
 class Reference:
-    """The reference broker, with or without a planted bug."""
+    """The reference broker in child processes, with or without a planted bug."""
 
     name = "reference"
 
@@ -49,7 +49,8 @@ class Reference:
         return Reference(self.bug, True, self.preloaded)
 
     def with_shim(self) -> Reference:
-        """Return the same target with the shim preloaded into each node."""
+        """Return the same target, with a library preloaded into each node (the "shim") that can
+        change its clock, and delay or fail its syncs."""
         return Reference(self.bug, self.on_disks, preloaded=True)
 
     def start(

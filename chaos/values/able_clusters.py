@@ -14,8 +14,8 @@ class StrikesLater(Protocol):
     node syncs."""
 
     def take_struck(self) -> Sequence[tuple[int, Performed]]:
-        """Return the faults that have struck since the last call, with the time of each in
-        nanoseconds of the run's clock."""
+        """Return the delayed faults that have struck a node since the last call, with the time of
+        each in nanoseconds of the run's clock."""
         ...
 
 

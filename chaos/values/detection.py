@@ -1,4 +1,4 @@
-"""Broker settings with which a run of a minute sees several elections."""
+"""Define broker settings with which a run of a minute sees several elections."""
 
 from __future__ import annotations
 

@@ -12,7 +12,7 @@ from dataclasses import asdict, dataclass
 from typing import ClassVar, Literal
 
 Node = int | str
-"""A node number from 1, or one of ROLES."""
+"""A node's number, counted from 1, or one of ROLES."""
 
 ROLES = (
     "leader",

@@ -98,7 +98,7 @@ class AskEnds(Operation):
 
 @dataclass(frozen=True)
 class Membership:
-    """The identity of a group member at the coordinator."""
+    """The identity of a group member at its coordinator: member id and generation."""
 
     member_id: str
     generation: int
@@ -127,35 +127,37 @@ class RawSend(Send):
     """A send of the raw producer: one batch."""
 
     again: tuple[int, ...] = ()
-    """The older batches to send again after this one, counted backwards in the partition: 0 is this
-    one, 1 the one before."""
+    """The older batches of the partition to send again after this one, by how many sends ago each
+    was sent: 0 is this one, 1 the one before."""
     is_repeated: bool = False
-    """Whether the batch is sent twice, so that the second response has its offsets."""
+    """Whether the batch is sent twice, so that the second response contains the offsets of the
+    first."""
     as_former: bool = False
-    """Whether the superseded producer sends it: its epoch is fenced, and the leader must refuse the
+    """Whether the fenced producer sends the batch: its epoch is old, and the leader must refuse the
     batch."""
     joins: bool = True
-    """Whether AddPartitionsToTxn is sent before the batch, in a transaction. If not, the leader
-    itself must refuse the batch."""
+    """Whether AddPartitionsToTxn is sent before the batch, in a transaction. If it is not, the
+    leader itself must refuse the batch."""
     first_sequence: int = 0
-    """The sequence number of a partition's first batch; one near the end wraps soon."""
+    """The sequence number of the first batch in a partition; one near the maximum soon wraps to
+    0."""
     resends_first: bool = False
-    """Whether the last batch is sent again before this one."""
+    """Whether the partition's last batch is sent again before this one."""
     overlaps: bool = False
-    """Whether the batch holds new records, but names sequence numbers of the batch before it. It is
-    no repetition, so that the leader must refuse it."""
+    """Whether the batch contains new records, but has sequence numbers of the batch before it. The
+    batch is no retry, so the leader must refuse it."""
 
 
 @dataclass(frozen=True)
 class Supersede(Operation):
-    """Send InitProducerId for the same transactional id, while the earlier producer continues to
-    work."""
+    """Begin a new epoch: send InitProducerId for the same transactional id, while the earlier
+    producer, now fenced, continues to work."""
 
 
 @dataclass(frozen=True)
 class CommitAsFormer(Operation):
-    """Send EndTxn(commit) as the superseded producer, for the transaction that its successor has
-    aborted."""
+    """Send EndTxn(commit) as the fenced producer, for the transaction that its successor's
+    InitProducerId has aborted."""
 
 
 @dataclass(frozen=True)
@@ -170,9 +172,9 @@ class SendOldMarker(Operation):
 
 @dataclass(frozen=True)
 class RejoinAsFormer(Operation):
-    """Send InitProducerId with the id and epoch of the superseded producer, as a producer does to
-    continue after an error (KIP-360); it must be refused. If the successor has a transaction open,
-    Kafka aborts that first, and checks the epoch only on the next request."""
+    """Send InitProducerId with the id and epoch of the fenced producer, as a producer does to
+    continue after an error (KIP-360); the coordinator must refuse it. If the successor has a
+    transaction open, Kafka aborts that first, and checks the epoch only on the next request."""
 
 
 @dataclass(frozen=True)
@@ -181,7 +183,7 @@ class JoinAsStranger(Operation):
     own epoch, which is an old epoch of the other producer (KIP-360); it must be refused."""
 
     transactional_id: str
-    """The common beginning of the two transactional ids."""
+    """The common prefix of the two transactional ids."""
 
 
 @dataclass(frozen=True)
@@ -191,11 +193,11 @@ class SendOffsets(Operation):
     group: str
     topic: str
     offsets: tuple[tuple[int, int], ...]
-    """(partition, offset) of each."""
+    """(partition, offset) of each position to add."""
     member: Membership | None = None
     as_former: bool = False
-    """Whether the superseded producer sends them, directly to the group's coordinator, which must
-    refuse them."""
+    """Whether the fenced producer sends the offsets, directly to the group's coordinator, which
+    must refuse them."""
 
 
 @dataclass(frozen=True)
@@ -219,14 +221,14 @@ class DeletePositions(Operation):
 
     group: str
     places: tuple[tuple[str, int], ...]
-    """(topic, partition) of each."""
+    """(topic, partition) of each offset to delete."""
     whole_group: bool = False
 
 
 @dataclass(frozen=True)
 class AddOffsets(Operation):
-    """Add the offsets after the records that the member has polled to its open transaction. (Commit
-    does so by itself.)"""
+    """Add the offsets after the records that the group member has polled to its open transaction.
+    (A Commit does so by itself.)"""
 
 
 @dataclass(frozen=True)

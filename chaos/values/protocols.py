@@ -139,7 +139,7 @@ class TopicSpec:
 
     @property
     def made(self) -> int:
-        """The number of partitions with which the topic is created."""
+        """The number of partitions that the topic has when it is created."""
         return self.partitions if self.at_first is None else self.at_first
 
 
@@ -264,7 +264,7 @@ class Workload(Protocol):
     judged_by: tuple[str, ...]
     processes: int
     nodes_min: int
-    """The least number of nodes with which the workload tests anything."""
+    """The smallest number of nodes with which the workload tests anything."""
     config: Mapping[str, str]
     """The settings that the brokers must have; the scenario's own configuration overrides them."""
 
@@ -284,7 +284,7 @@ class Nemesis(Protocol):
     name: str
     faults: frozenset[type[Fault]]
     nodes_min: int
-    """The least number of nodes with which the nemesis's faults affect anything."""
+    """The smallest number of nodes with which the nemesis's faults affect anything."""
 
     def schedule(self, rng: Random) -> Iterator[tuple[float, Fault]]:
         """Yield (seconds to wait, fault). The runner ends the schedule when the time is up, and
@@ -302,7 +302,7 @@ class Performed:
     note: str = ""
     failed: bool = False
     """Whether an error occurred. A part of the fault may have been performed; if a heal failed,
-    faults may continue."""
+    faults may still be in force."""
 
 
 class Cluster(Protocol):
@@ -336,7 +336,8 @@ class Cluster(Protocol):
         ...
 
     def stop(self) -> None:
-        """End every process that start() began. It may be called twice, and after a crash."""
+        """End every process that start() began. It is allowed to call this twice, and after a
+        crash."""
         ...
 
 
@@ -371,10 +372,10 @@ class MustShow(Protocol):
 
 
 class TargetError(RuntimeError):
-    """A target is unavailable or did not start; the message is one sentence that says what to
-    do."""
+    """Raised if a target is unavailable or did not start; the message is one sentence that says
+    what to do."""
 
 
 class TargetLost(TargetError):
-    """The means to control a running target is gone: no fault can be performed or undone any
-    more."""
+    """Raised if a running target can no longer be controlled, so that no fault can be performed or
+    undone."""

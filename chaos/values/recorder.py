@@ -1,4 +1,4 @@
-"""The Protocol of the recorder, which writes the history of a run."""
+"""Define the Protocol of the recorder, which writes the history of a run."""
 
 from __future__ import annotations
 

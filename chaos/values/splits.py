@@ -1,4 +1,5 @@
-"""The shapes in which a fault divides the nodes of a cluster: which directed links it cuts."""
+"""Compute the shapes in which a fault divides the nodes of a cluster: which directed links it
+cuts."""
 
 from __future__ import annotations
 
@@ -25,7 +26,7 @@ def both_ways(pairs: Pairs) -> Iterator[tuple[int, int]]:
 
 
 def halves(cluster: Divisible, node: int) -> Pairs:
-    """Return the links between a minority that contains the node, and the rest."""
+    """Return the links between a random minority that contains the node, and the other nodes."""
     others = _shuffled(cluster, node)
     fewer = [node, *others[: (cluster.nodes - 1) // 2 - 1]]
     rest = [other for other in others if other not in fewer]
@@ -33,14 +34,16 @@ def halves(cluster: Divisible, node: int) -> Pairs:
 
 
 def bridge(cluster: Divisible, node: int) -> Pairs:
-    """Return the links between two halves, of which the node reaches both."""
+    """Return the links between two halves of the other nodes; the node itself still reaches both
+    halves."""
     others = _shuffled(cluster, node)
     half = len(others) // 2
     return both_ways((one, other) for one in others[:half] for other in others[half:])
 
 
 def ring(cluster: Divisible, node: int) -> Pairs:
-    """Yield the links whose cut leaves each node those to the next ones, by number."""
+    """Yield the links to cut so that each node can open connections only to the next half of the
+    nodes, by number."""
     count = cluster.nodes
     for source in range(count):
         seen = {(source + step) % count for step in range(count // 2 + 1)}

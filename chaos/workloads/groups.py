@@ -40,8 +40,8 @@ member comes and goes within half a minute."""
 
 
 class _Eras:
-    """The times of a process in which members come and go ("restless") or stay ("calm"),
-    alternating from the end of its first operation."""
+    """The alternating times of a process in which members come and go ("restless") or stay
+    ("calm"), beginning at the end of its first operation."""
 
     def __init__(self) -> None:
         self._begun_s: float | None = None
@@ -57,7 +57,7 @@ class _Eras:
 
     @property
     def calm_s(self) -> float:
-        """The seconds that the calm has lasted; negative while it has not begun."""
+        """The seconds since the calm began; negative before it has begun."""
         begun_s = self._now_s if self._begun_s is None else self._begun_s
         return (self._now_s - begun_s) % (RESTLESS_S + CALM_S) - RESTLESS_S
 

@@ -36,8 +36,8 @@ class Offsets:
     """The share of operations on rarely used groups. Their last commits and deletions are mostly
     older than the last fault. If a coordinator has lost one, no later commit hides that."""
     delete_share, whole_group_share = 0.4, 0.5
-    """Among the changes of rarely used groups, the share of deletions; and among those, the share
-    of deletions of whole groups."""
+    """For rarely used groups: the share of deletions among the changes of offsets, and the share of
+    whole groups among these deletions."""
     beside_share = 0.3
     """The share of requests that also name the other topic."""
     producers = 1

@@ -20,7 +20,7 @@ from chaos.workloads.appends import Appends
 from chaos.workloads.reading import everything
 
 Known = tuple[str, int, int, int]
-"""The (topic, partition, offset, timestamp) of a record that was read."""
+"""A record that was read: (topic, partition, offset, timestamp)."""
 KNOWN_MAX = 400
 FETCH_BYTES = (None, 1, 700)
 """The fetch sizes in bytes of the readers, in turn. With one byte, each batch comes in a response

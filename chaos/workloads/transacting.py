@@ -59,8 +59,8 @@ class End(Enum):
     COMMIT = "commit"
     ABORT = "abort"
     CRASH = "crash"
-    """The client dies, and the transaction is ended by the next one's InitProducerId, or by the
-    coordinator before that."""
+    """The client dies; the InitProducerId of the next client ends the transaction, or the
+    coordinator does so before."""
     DESPITE = "despite"
     """A commit is asked for although a send has failed; the client must refuse it."""
     LATE = "late"

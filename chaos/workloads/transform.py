@@ -36,7 +36,7 @@ ADDED_SHARE = 0.7
 
 
 class _Memory:
-    """A worker's last commit, of its current membership and of the previous one."""
+    """Remembers a worker's last commits: of its current membership and of the previous one."""
 
     def __init__(self, transactional_id: str) -> None:
         self._transactional_id = transactional_id
@@ -77,7 +77,8 @@ class _Memory:
                 )
 
     def die(self) -> None:
-        """End the membership: its last commit becomes the zombie's."""
+        """Note that the membership ends: its last commit becomes the one that a zombie may
+        repeat."""
         self.zombie, self._last = self._last or self.zombie, None
 
 

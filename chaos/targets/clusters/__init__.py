@@ -1,1 +1,1 @@
-"""Clusters of child processes on this machine: nodes, addresses, links and roles."""
+"""Run clusters of child processes on this machine: nodes, addresses, links and roles."""

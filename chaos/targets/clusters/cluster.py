@@ -44,8 +44,8 @@ class LocalCluster:
 
     lowest_broker_id = 1
     topic_prefix = ""
-    """The prefix of the topics that faults create, so that they do not collide with topics of other
-    users."""
+    """The prefix of the names of topics that faults create, so that they do not collide with topics
+    of other users."""
 
     def __init__(
         self,
@@ -74,7 +74,7 @@ class LocalCluster:
     # --- life -------------------------------------------------------------------------------------
 
     def start(self) -> None:
-        """Start every node and wait until the cluster is ready; after a failure stop everything."""
+        """Start every node and wait until the cluster is ready. If that fails, stop everything."""
         try:
             for member in self._members.values():
                 member.start()
@@ -261,7 +261,7 @@ class LocalCluster:
         return self.links
 
     def _heal(self, fault: Heal) -> Performed:
-        """Heal without waiting until the nodes are ready; `wait_ready` does that."""
+        """Undo the faults without waiting until the nodes are ready; `wait_ready` does that."""
         equipment.heal_disks(self.members())
         equipment.heal_shims(self.members())
         try:
@@ -271,8 +271,8 @@ class LocalCluster:
         return Performed(fault, tuple(helped), note)
 
     def _bring_back(self) -> list[int]:
-        """Continue paused nodes and start dead ones. Return their numbers. Try each, even after one
-        failed, and raise TargetError at the end if one did."""
+        """Continue paused nodes and start dead ones. Return their numbers. If one fails, try the
+        others, and raise TargetError at the end."""
         helped, failure = [], None
         for number, member in self._members.items():
             try:

@@ -1,4 +1,5 @@
-"""Equip nodes for certain faults: with disks of their own, and with the shim.
+"""Equip nodes for certain faults: with disks of their own, and with the shim, a preloaded library
+(chaos/means/shim).
 
 Mounting disks needs root, the shim needs a C compiler at set-up. Either can perform a loss of
 power; disks are preferred where they exist, since they lose exactly what a real disk would.
@@ -50,7 +51,7 @@ def why_not(target: Target, faults: Faults) -> str | None:
 
 
 def has_means(member: LocalNode, fault: type[Fault]) -> bool:
-    """Return whether the node was started with the equipment for the fault."""
+    """Return whether the node was started with the disk or shim that this fault needs."""
     if fault is PowerLoss:
         return member.disk is not None or member.shim is not None
     if fault in SHIM_FAULTS:
@@ -102,7 +103,7 @@ def disks_for(directory: Path, nodes: int, wanted: bool) -> Iterator[dict[int, D
 
 
 def preload(members: Members, directory: Path) -> None:
-    """Preload the shim into nodes before their first start. Their data are in
+    """Preload the shim library into nodes before their first start. Their data are in
     `directory`/data/NUMBER. Raise TargetError."""
     if reason := shim.why_none():
         raise TargetError(reason)
@@ -135,8 +136,8 @@ def heal_disks(members: Members) -> None:
 
 
 def heal_shims(members: Members) -> None:
-    """Set clocks right, remove the delay of syncs, and cut the power of a node whose sync has
-    failed."""
+    """Set clocks right, remove the delay of syncs, and cut the power of each node whose sync a
+    fault has failed."""
     for member, loaded in shims_of(members):
         loaded.heal()
         if loaded.medium.has_failed():
@@ -151,7 +152,7 @@ def remove_disks(members: Members) -> None:
 
 
 def close_shims(members: Members) -> None:
-    """Close the shims of nodes that have ended."""
+    """Release the shim's files of nodes that have ended."""
     for member, loaded in shims_of(members):
         loaded.close()
         member.shim = None

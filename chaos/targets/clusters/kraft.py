@@ -33,8 +33,8 @@ class KraftCluster(LocalCluster):
         network: tuple[Layout, Links | None],
         added: Iterable[Mapping[str, str]],
     ) -> None:
-        """Create a cluster that has not started. named: the target and its version. added: the
-        additional listeners of each node."""
+        """Create a cluster that has not started. named: the names of the target and its version.
+        added: the additional listeners of each node."""
         self.layout, links = network
         advertised = (self.layout.advertised("CLIENT", n) for n in self.layout.numbers())
         bootstrap = ",".join(map(joined, advertised))
@@ -68,8 +68,8 @@ def newest_leader(controllers: Iterable[Address]) -> int | None:
 def laid_out(
     target: str, directory: Path, nodes: int, proxied: bool
 ) -> tuple[Layout, Links | None]:
-    """Return the addresses of a new cluster on loopback, and its links, or None unless they are to
-    be proxied. Raise TargetError with the name of the target."""
+    """Return the addresses of a new cluster on loopback, and its links (None unless `proxied`).
+    Raise TargetError with the name of the target."""
     try:
         if proxied:
             toxiproxy_server()

@@ -54,8 +54,8 @@ class Layout:
         return self.ports[listener][node - 1]
 
     def bound(self, listener: str, node: int) -> Address:
-        """Return the address at which a node really listens, past every proxy; Touchstone's own
-        requests use it."""
+        """Return the address at which a node itself listens, which leads past every proxy;
+        Touchstone's own requests use it."""
         host = LOOPBACK if self.network is None else f"127.{self.network}.{node}.{node}"
         return host, self.port(listener, node)
 

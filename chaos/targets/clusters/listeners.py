@@ -40,7 +40,8 @@ def with_listeners(
 
 
 def by_name(nodes: Iterable[Mapping[str, str]]) -> dict[str, str]:
-    """Return listener name -> bootstrap addresses, from the addresses on every node."""
+    """Return listener name -> bootstrap addresses. nodes: the listeners of each node, as listener
+    name -> address."""
     found: dict[str, str] = {}
     for listeners in nodes:
         for name, where in listeners.items():

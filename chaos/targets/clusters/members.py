@@ -66,7 +66,7 @@ def stop_and_kill(members: Members) -> None:
 
 @contextmanager
 def standing_still(members: Members) -> Iterator[None]:
-    """Keep the running processes stopped, outside of system calls, during the block."""
+    """Keep the running processes stopped, outside of system calls, inside this `with` block."""
     awake = [member for member in members if member.running and not member.paused]
     try:
         stand_still(members)

@@ -15,7 +15,7 @@ from chaos.world import Address
 
 @dataclass
 class LocalNode:
-    """One node: its command, addresses and directories."""
+    """One node of a cluster: its command, addresses, directories and process."""
 
     number: int
     command: Sequence[str | Path]

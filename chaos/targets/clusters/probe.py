@@ -40,7 +40,7 @@ def exchange(address: Address, api: ApiKey, version: int, body: Struct, timeout_
 
 
 def check_kafka(address: Address, timeout_s: float) -> None:
-    """Send ApiVersions. Raise WireError if no Kafka answers."""
+    """Send ApiVersions. Raise WireError unless a Kafka broker answers."""
     body = request_definition(ApiKey.API_VERSIONS).new()
     answer = exchange(address, ApiKey.API_VERSIONS, API_VERSIONS_VERSION, body, timeout_s)
     if answer.error_code != 0:
@@ -48,7 +48,7 @@ def check_kafka(address: Address, timeout_s: float) -> None:
 
 
 def answers(address: Address, timeout_s: float) -> bool:
-    """Return whether a Kafka answers at the address."""
+    """Return whether a Kafka broker answers at the address."""
     try:
         check_kafka(address, timeout_s)
     except WireError:
@@ -57,7 +57,8 @@ def answers(address: Address, timeout_s: float) -> bool:
 
 
 def listens(where: str, timeout_s: float) -> bool:
-    """Return whether host:port accepts connections; it may demand TLS or SASL before it answers."""
+    """Return whether the address host:port accepts connections; the broker may demand TLS or SASL
+    before it answers."""
     host, _, port = where.rpartition(":")
     try:
         with socket.create_connection((host.strip("[]"), int(port)), timeout=timeout_s):

@@ -8,8 +8,8 @@ from chaos.values.protocols import Target, TargetError
 
 
 def in_containers(rest: str, bug: str | None) -> Target:
-    """Return the target that the text after `docker:` names; an empty text means Apache Kafka.
-    Raise TargetError for an unknown name."""
+    """Return the target in containers that `rest`, the text after `docker:`, names; an empty text
+    means Apache Kafka. Raise TargetError for an unknown name."""
     name, _, version = rest.partition(":")
     if name == "reference" and not version:
         return DockerizedReference(bug)

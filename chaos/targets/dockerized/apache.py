@@ -31,7 +31,8 @@ FILES = "/touchstone"
 
 
 class ApacheContainers(ContainerCluster):
-    """A KRaft cluster in containers. The controllers themselves are asked for the leader."""
+    """A KRaft cluster of Apache Kafka in containers. The controllers themselves are asked for the
+    leader of the quorum."""
 
     def controller(self) -> int | None:
         return newest_leader(
@@ -60,8 +61,8 @@ class DockerizedApache(ContainerTarget):
         return DockerizedApache(self.version, True, self.preloaded)
 
     def with_shim(self) -> DockerizedApache:
-        """Return the same target with the shim preloaded into each node, if the image's C library
-        can load it."""
+        """Return the same target, with the shim (chaos/means/shim) preloaded into each node, if the
+        image's C library can load it."""
         return DockerizedApache(self.version, self.on_disks, preloaded=True)
 
     def check(self, nodes: int) -> None:

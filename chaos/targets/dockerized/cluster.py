@@ -173,7 +173,7 @@ class ContainerTarget(ABC):
 
     @property
     def first_words(self) -> str:
-        """Return the commands that a node's shell must run first."""
+        """Return the shell commands that a node's container must run before the broker."""
         return IS_PRELOADED if self.preloaded else ""
 
     @abstractmethod
@@ -213,13 +213,13 @@ def _options(member: ContainerNode, sidecar: Sidecar, user: str) -> Mapping[str,
 
 
 def _volumes(shim: Shim) -> dict[str, dict[str, str]]:
-    """Return the volumes of the shim's own files, in Docker's form."""
+    """Return the volumes with the shim's own files, in the form that Docker's API expects."""
     home, program = str(shim.medium.ledger.parent), str(library())
     return {home: {"bind": home, "mode": "rw"}, program: {"bind": program, "mode": "ro"}}
 
 
 def _place(member: ContainerNode) -> Path:
-    """Return the real path of a node's data. On a disk of its own, it is one level below the root
-    (equipment.py says why)."""
+    """Return the resolved path of a node's data directory. On a disk of its own, it is one level
+    below the root of the file system (equipment.py says why)."""
     assert member.data is not None
     return member.data.resolve()

@@ -62,15 +62,16 @@ class Sidecar:
     """Whether the network's addresses can be reached from this machine."""
 
     def seen(self, port: int) -> Address:
-        """Return the address under which this machine reaches a port. A published port belongs to
-        Docker's proxy: it accepts connections even if no process listens behind it, and hides
-        resets."""
+        """Return the address at which this machine reaches a port of the sidecar. A published port
+        belongs to Docker's proxy: it accepts connections even if no process listens behind it, and
+        hides resets."""
         return (self.address, port) if self.is_here else self.container.published(port)
 
 
 @dataclass(frozen=True)
 class Network:
-    """A network with its running sidecars, and with proxies if requested; no broker runs yet."""
+    """A network with its running sidecars, and with proxies if requested, before any broker
+    runs."""
 
     layout: ContainerLayout
     sidecars: Mapping[int, Sidecar]

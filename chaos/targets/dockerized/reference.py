@@ -29,10 +29,12 @@ LIBRARIES = {
 unless the image has them."""
 SOURCES = "/touchstone"
 PROPERTIES = "/server.properties"
-"""The folders where a container's Python searches for the broker."""
+"""The path of the node's settings file in its container. SOURCES is the folder of the broker's code
+there (PYTHONPATH)."""
 _HERE = Path(__file__).resolve().parents[3]
 _MOUNT_POINT = "/".join([SOURCES, *__name__.split(".")[:-4]])
-"""An installed Touchstone is one package, and is mounted as that package alone."""
+"""The path at which the source tree is mounted. An installed Touchstone is one package, and is
+mounted as that package alone."""
 
 
 class DockerizedReference(ContainerTarget):
@@ -59,7 +61,8 @@ class DockerizedReference(ContainerTarget):
         return DockerizedReference(self.bug, True, self.preloaded)
 
     def with_shim(self) -> DockerizedReference:
-        """Return the same target with the preloaded shim, if the image's C library can load it."""
+        """Return the same target, with the shim (chaos/means/shim) preloaded into its node, if the
+        image's C library can load it."""
         return DockerizedReference(self.bug, self.on_disks, preloaded=True)
 
     def check(self, nodes: int) -> None:

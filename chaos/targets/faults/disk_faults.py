@@ -36,7 +36,7 @@ def _each(members: Members, strike: Callable[[Disk], object]) -> list[int]:
 
 
 def _kill_disk(cluster: LocalCluster, fault: DiskDead) -> list[int]:
-    """Make every sync fail from now on, including those in progress."""
+    """Make every later sync of a disk fail, and those in progress."""
     return _while_standing_still(cluster.members_of(fault.node), Disk.die)
 
 

@@ -1,4 +1,4 @@
-"""Perform faults of links: find the links that a fault concerns, and apply it to each.
+"""Perform faults of links: find the links that a fault concerns, and apply the fault to each.
 
 clusters/layout.py gives every directed link of a cluster a name. A link that a cluster does not
 have (between nodes, if there is only one) is ignored.
@@ -104,8 +104,8 @@ def _others(cluster: LocalCluster, node: int) -> list[int]:
 
 
 def toxic_of(fault: Any) -> Toxic:
-    """Return the toxic of toxiproxy that performs a fault; its kinds and attributes are documented
-    in toxiproxy's README."""
+    """Return the toxic of toxiproxy (its name for a disturbance) that performs a fault; toxiproxy's
+    README documents kinds and attributes."""
     name = fault.name
     match fault:
         case SlowLinks():

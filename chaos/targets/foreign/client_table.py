@@ -49,17 +49,17 @@ KEYS = (
 RENEWED_AT = 0.8
 """The part of a token's lifetime after which the command is run again for a new one."""
 UNTOLD_LIFETIME_S = 300.0
-"""The lifetime in seconds to assume for a token without an expiry (one that is no JWT)."""
+"""The lifetime in seconds that is assumed for a token without an expiry (one that is no JWT)."""
 
 
 class BadClientTable(Exception):
-    """One key of the table is wrong; the message continues a sentence that begins with the file's
-    name."""
+    """Raised for a wrong key of the table; the message continues a sentence that begins with the
+    file's name."""
 
 
 @dataclass(frozen=True)
 class ClientTable:
-    """The validated table. Only `access` runs commands and reads files."""
+    """The validated [client] table. Only `access` runs commands and reads files."""
 
     settings: Mapping[str, str] = field(default_factory=dict, repr=False)
     folder: Path = Path()
@@ -184,7 +184,8 @@ def read_client(table: Any, folder: Path) -> ClientTable:
 
 
 def _flat(table: Mapping[str, Any], before: str = "") -> Iterator[tuple[str, Any]]:
-    """Yield (key, value) with dotted keys, which TOML parses as nested tables."""
+    """Yield (key, value) with dotted keys, which TOML parses as nested tables. before: the key of
+    the outer tables, with a dot."""
     for key, value in table.items():
         if isinstance(value, dict):
             yield from _flat(value, f"{before}{key}.")

@@ -36,9 +36,9 @@ class ForeignCluster(LocalCluster):
         return self.ids.get(number, super().broker_id(number))
 
     def learn_ids(self, nodes: Sequence[ForeignNode], lowest: int | None) -> None:
-        """Determine the broker id of each node: the one in the file, else that of its address in
-        Metadata, else counted upwards from `lowest` if that is given. Raise TargetError if the id
-        cannot be determined."""
+        """Determine the broker id of each node: the one in the file, else the one that Metadata has
+        for the node's address, else, if `lowest` is given, a number counted up from it. Raise
+        TargetError if the id cannot be determined."""
         told = probe.brokers(self.direct(1), ALIVE_TIMEOUT_S)
         by_place = {_place(address): broker for broker, address in told.items()}
         found = {}
@@ -97,7 +97,7 @@ class ForeignCluster(LocalCluster):
                 shutil.copy2(log, into / str(number) / log.name)
 
     def stop(self) -> None:
-        """Leave the cluster as it was found."""
+        """Leave the cluster as it was before the attack: stop only nodes that did not run then."""
         try:
             self.undoings.undo()
         finally:
@@ -105,7 +105,8 @@ class ForeignCluster(LocalCluster):
 
 
 def _place(address: Address) -> tuple[str, int]:
-    """Return an address with its host resolved, so that different names of one host are equal."""
+    """Return an address with its host resolved to an IP address, so that different names of one
+    host are equal."""
     with suppress(OSError):
         return socket.gethostbyname(address[0]), address[1]
     return address[0], address[1]

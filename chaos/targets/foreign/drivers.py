@@ -44,12 +44,14 @@ HEAL = (
 
 
 class BadDriver(Exception):
-    """A driver's table is wrong; the message continues a sentence that begins with the file."""
+    """Raised for a wrong key in a driver's table; the message continues a sentence that begins with
+    the file's name."""
 
 
 @dataclass(frozen=True)
 class Place:
-    """The address of a node, those of the others, and the folder of the file."""
+    """The address of one node, the addresses of the others, and the folder of the cluster's
+    file."""
 
     address: Address
     others: Sequence[Address]
@@ -58,13 +60,14 @@ class Place:
 
 @dataclass(frozen=True)
 class Driver:
-    """One kind of place where nodes run."""
+    """One way to control nodes: by Docker Compose, SSH or Kubernetes."""
 
     key: str
-    """The key of a `[[node]]` that names it there."""
+    """The key of a `[[node]]` table that names the node to this driver, such as `service`."""
     table_keys: Mapping[str, type]
     commands: Callable[[Mapping[str, Any], str, Place], Commands]
-    """Takes the driver's table, and the node's name in it."""
+    """A function that takes the driver's table, the node's name and its Place, and returns the
+    commands for that node."""
     needs_table: bool = False
 
 
@@ -108,7 +111,8 @@ def _ssh(table: Mapping[str, Any], host: str, place: Place) -> Commands:
 
 
 def _cut_clients(place: Place) -> str:
-    """Return the shell commands that stop connections to the node's address, other nodes' apart."""
+    """Return the shell commands that stop connections to the node's address, except those of other
+    nodes."""
     friends = "".join(
         f"iptables -w -A touchstone-INPUT -p tcp -s {shlex.quote(host)} -j RETURN && "
         for host, _ in place.others
@@ -143,7 +147,7 @@ DRIVERS: Mapping[str, Driver] = {
     "ssh": Driver("host", {"command": str, "unit": str, "firewall": bool}, _ssh),
     "kubernetes": Driver("pod", {"command": str, "context": str, "namespace": str}, _kubernetes),
 }
-"""Each table of the file that gives the commands of nodes."""
+"""Name of a table in the file -> the driver that it configures."""
 
 
 def _program(driver: str, text: str) -> tuple[str, ...]:

@@ -114,13 +114,13 @@ class Foreign:
 
 
 class Broken(Exception):
-    """One key of the file is wrong; the message continues a sentence that begins with the file's
-    name."""
+    """Raised for a wrong key of the file; the message continues a sentence that begins with the
+    file's name."""
 
 
 def read(path: Path) -> Foreign:
-    """Return the description in a file. Raise TargetError: one sentence with file, key, and what to
-    do."""
+    """Return the description in a file. Raise TargetError with one sentence that names file, key,
+    and what to do."""
     try:
         table = tomllib.loads(path.read_text("utf-8"))
     except OSError as error:

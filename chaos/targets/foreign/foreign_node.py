@@ -29,8 +29,8 @@ LOG_LINES = 20
 
 
 class ForeignProcess:
-    """The process of a node. If it cannot be observed, it is assumed to run unless Touchstone has
-    ended it."""
+    """The process of a node on a foreign cluster. If it cannot be observed, it is assumed to run
+    unless Touchstone has ended it."""
 
     def __init__(self, node: ForeignNode, folder: Path, log: Path) -> None:
         self.paused = False
@@ -46,7 +46,7 @@ class ForeignProcess:
         self._ended = False
         self._ours = False
         self._seen: tuple[int, str] | None = None
-        """The process id and the start time of the process that was found last."""
+        """The process id and the start time of the process that was last found to be the node's."""
         self._note: owed.Note | None = None
         """The note that tells a later command how to repair this node, in case Touchstone is
         killed."""
@@ -70,8 +70,8 @@ class ForeignProcess:
         return self._seen
 
     def _told(self) -> int:
-        """Return the pid in the pid file, or 0 if there is none. Numbers below 1 are rejected,
-        since kill(2) takes them for process groups, or for all processes."""
+        """Return the process id in the pid file, or 0 if there is none. Numbers below 1 are
+        rejected, since kill(2) takes them for process groups, or for all processes."""
         if self._node.pid_file is not None:
             with suppress(OSError, ValueError, IndexError):
                 return max(0, int(self._node.pid_file.read_text().split()[0]))
@@ -240,8 +240,8 @@ class ForeignProcess:
 
 
 class ForeignMember(LocalNode):
-    """A node of a foreign cluster. If it runs before the attack, it is neither started nor stopped
-    around it."""
+    """A node of a foreign cluster. If the node ran before the attack, Touchstone neither starts it
+    before nor stops it after the attack."""
 
     process: ForeignProcess
     ours: bool = False
@@ -258,7 +258,7 @@ class ForeignMember(LocalNode):
         self.process.start(self.number, self.ours)
 
     def stop(self) -> None:
-        """Leave the node as it was found: running, if it ran before."""
+        """Leave the node as it was before the attack: running if it ran then, else stopped."""
         if self.child is None:
             return
         if self.ours:

@@ -61,7 +61,7 @@ class ForeignTarget:
     def __init__(self, file: Path) -> None:
         self._foreign = read(file)
         self.name = str(file)
-        """The file's name as it was typed, so that the command can be repeated."""
+        """The file's name as the user typed it, so that the printed command repeats the run."""
         self.faults = faults_of(self._foreign)
 
     @cached_property

@@ -30,15 +30,15 @@ class NamespacedApache(ApacheKafka):
         self.faults = FAULTS - LINK_FAULTS | namespaced.FAULTS
 
     def network(self, directory: Path, nodes: int, proxied: bool) -> tuple[Layout, Links | None]:
-        """Return the addresses in new namespaces, with their links, whether or not `proxied` is
-        set."""
+        """Create a network namespace for each node, and return (addresses, links). The links can be
+        cut whether or not `proxied` is set."""
         try:
             return namespaced.build(nodes, directory)
         except LinkError as error:
             raise TargetError(f"{self.name} cannot be started: {error}") from error
 
     def settle_in(self, members: Sequence[LocalNode], layout: Layout) -> None:
-        """Make each node start in its namespace."""
+        """Make each node start in its network namespace."""
         assert isinstance(layout, NamespaceLayout)
         namespaced.settle_in(members, layout)
 

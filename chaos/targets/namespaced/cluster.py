@@ -64,7 +64,7 @@ def build(nodes: int, directory: Path) -> tuple[NamespaceLayout, NamespaceLinks]
 
 
 def settle_in(members: Iterable[LocalNode], layout: NamespaceLayout) -> None:
-    """Make the nodes start in their namespaces from now on."""
+    """Set the commands of these nodes so that each starts in its network namespace."""
     assert layout.namespaces is not None
     for member in members:
         member.command = [*layout.namespaces.enter(member.number), *member.command]
