@@ -50,10 +50,9 @@ from linearizability.verdict import CheckerVerdict, Validity, Verdict, merge
 SIMULATED = "sim"
 """The name of the target in virtual time."""
 GRAVEST_LAST = (Validity.VALID, Validity.UNKNOWN, Validity.INVALID)
-"""The order in which verdicts of checkers are printed: the worst last."""
+"""The order in which the checkers' verdicts are printed, so that the worst come last."""
 STORIES_MAX, GROUPS_MAX = 3, 12
-"""The number of causes of anomalies that are printed as stories, and of further ones that are only
-named."""
+"""How many causes of anomalies are printed in full, and how many further ones in one line each."""
 
 
 @dataclass(frozen=True)
@@ -123,8 +122,8 @@ def _with_costs(judged: Judged, judged_s: float, reported_s: float) -> Mapping[s
 
 
 def attack_as_planned(scenario: Scenario, runs: Path, engine: str = "auto") -> Judged:
-    """Run and judge the given scenario. After Ctrl-C, finish in good order and raise
-    KeyboardInterrupt, so that the caller stops, too."""
+    """Run and judge the given scenario, which a plan such as a night contains. After Ctrl-C, finish
+    cleanly and raise KeyboardInterrupt, so that the caller stops, too."""
     judged = attack(scenario, runs, engine=engine)
     if judged.run.get("interrupted"):
         raise KeyboardInterrupt
@@ -140,7 +139,8 @@ def judge_foreign(
     profile: str = "touchstone",
     stale_after_s: float | None = None,
 ) -> Judged:
-    """Judge a history of another tool (linearizability.importers), without writing a file."""
+    """Judge a history that another tool recorded (linearizability.importers), without writing a
+    file."""
     known_profile(profile)
     with imported(path, history_format) as file:
         judged = judge(file, engine=engine, spark_master=spark_master, stale_after_s=stale_after_s)

@@ -186,7 +186,8 @@ def _orphans() -> list[int]:
 
 
 def _mount_points() -> list[str]:
-    """Return the mount points that a killed daemon left below its directories, innermost first."""
+    """Return the mount points that a killed daemon left below its directories, the innermost
+    first."""
     ours = (f"{DATA}/", f"{run_directory()}/")
     found = (where for where in mounts.mount_points() if f"{where}/".startswith(ours))
     return sorted(found, reverse=True)

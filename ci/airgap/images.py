@@ -59,7 +59,7 @@ Files = dict[str, Path]
 
 @dataclass(frozen=True)
 class StandIn:
-    """One image: its name, its base, and the files laid over the base."""
+    """One image to build: its name, its base, and the files laid over the base."""
 
     name: str
     files: Files
@@ -159,7 +159,7 @@ def _import_base(client: Any) -> None:
 
 
 def _wanted(entry: tarfile.TarInfo) -> tarfile.TarInfo | None:
-    """Return the tar entry, or None for content that no container needs; folders are kept."""
+    """Return the tar entry, or None for a file that no container needs; folders are kept."""
     return None if any(entry.name.startswith(f"{folder}/") for folder in UNWANTED) else entry
 
 
@@ -193,8 +193,8 @@ def _jars(version: str) -> list[Path]:
 
 
 def _libraries() -> Iterable[tuple[str, Path]]:
-    """Yield the files of the reference broker's libraries in .venv, which only suit the same Python
-    version."""
+    """Yield the files of the reference broker's libraries in .venv. They only suit the Python
+    version of this .venv."""
     for name in reference.LIBRARIES:
         for file in importlib.metadata.files(name) or ():
             source = Path(str(file.locate()))

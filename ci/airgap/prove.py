@@ -22,7 +22,7 @@ SECONDS = "20"
 
 @dataclass(frozen=True)
 class Show:
-    """One command that must exit with 0."""
+    """One command of the proof, which must exit with 0."""
 
     name: str
     command: Sequence[str]

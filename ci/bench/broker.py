@@ -39,7 +39,7 @@ SMALL_BYTES = 1_000
 
 @dataclass(frozen=True)
 class Row:
-    """A load with the bounds of its two ratios, reference to Apache: the lowest rate and the
+    """A load with its two bounds, on ratios of the reference to Apache: the lowest rate and the
     highest median latency."""
 
     load: Load

@@ -17,7 +17,7 @@ from reference_impl.wire import encode_request
 
 PRODUCE_VERSION, FETCH_VERSION = 9, 12
 DEPTH = 5
-"""The number of requests in flight, the most that an idempotent producer has."""
+"""The number of requests in flight: as many as an idempotent producer may have."""
 
 RECORDS_READ = 500
 FETCH_BYTES = 4 << 20
@@ -40,7 +40,7 @@ MakeTopic = Callable[[Wire], Topic]
 
 
 def warm_up(wire: Wire, make: MakeTopic = Wire.create_topic) -> None:
-    """Send tens of thousands of each request, so that a JVM has compiled its hot code."""
+    """Send tens of thousands of requests of each kind, so that a JVM has compiled its hot code."""
     topic, written = make(wire), make(wire)
     fetch = encode_request(
         api_key("Fetch"), FETCH_VERSION, 1, CLIENT_ID, wire.fetch_request(topic, 0)
@@ -63,8 +63,8 @@ def produce_frame(wire: Wire, topic: Topic, size: int, acks: int) -> bytes:
 
 
 def produce(size: int, acks: int, make: MakeTopic = Wire.create_topic) -> Load:
-    """Return a load of Produce requests with one record of `size` bytes: its rate with DEPTH
-    requests in flight, its latency with one."""
+    """Return a load of Produce requests with one record of `size` bytes. The load measures the rate
+    with DEPTH requests in flight, and the latency with one."""
 
     def run(wire: Wire, seconds: float) -> Measured:
         topic = make(wire)
@@ -105,8 +105,8 @@ def one_by_one(connection: Connection, frame: bytes, seconds: float) -> float:
 
 
 def consume(megabytes: int = 64) -> Load:
-    """Return a load that reads a partition of 1 KB records: MB per second for all of it, and ms for
-    one batch."""
+    """Return a load that reads a partition of 1 KB records. The load measures the rate in MB per
+    second over the whole partition, and the latency of one batch in ms."""
     filled: dict[int, tuple[Topic, list[bytes]]] = {}
 
     def run(wire: Wire, seconds: float) -> Measured:
@@ -126,7 +126,8 @@ def consume(megabytes: int = 64) -> Load:
 
 
 def filled_topic(wire: Wire, megabytes: int) -> Topic:
-    """Fill one partition with batches of RECORDS_READ records of 1 KB."""
+    """Create a topic, and fill its partition with batches of RECORDS_READ records of 1 KB. Return
+    the topic."""
     topic = wire.create_topic()
     records = batch(*[b"x" * 1000] * RECORDS_READ).encode()
     for _ in range(megabytes * 1_000_000 // len(records)):
@@ -135,8 +136,8 @@ def filled_topic(wire: Wire, megabytes: int) -> Topic:
 
 
 def frames_to_read_all(wire: Wire, topic: Topic) -> list[bytes]:
-    """Return the Fetch requests that read the whole partition from its beginning, FETCH_BYTES
-    each."""
+    """Return the encoded Fetch requests that read the whole partition from its beginning,
+    FETCH_BYTES each."""
     offset, end, frames = 0, wire.end_offset(topic), []
     connection = wire.connect()
     while offset < end:
@@ -167,20 +168,21 @@ def read_again(connection: Connection, frames: list[bytes], seconds: float) -> f
 
 
 def _fill(buffer: memoryview, connection: Connection) -> int:
-    """Read bytes until the buffer is full, and return its size."""
+    """Read bytes from the connection until the buffer is full. Return the number of bytes."""
     if connection.socket.recv_into(buffer, len(buffer), socket.MSG_WAITALL) < len(buffer):
         raise ConnectionClosed("the target closed the connection")
     return len(buffer)
 
 
 def _batch_bytes(data: bytes) -> int:
-    """Return the size in bytes of the first batch; all others have the same."""
+    """Return the size in bytes of the first batch in these bytes; all batches have the same
+    size."""
     return 12 + int.from_bytes(bytes(data[8:12]), "big")
 
 
 def transactions(wire: Wire, seconds: float) -> Measured:
-    """Measure transactions of TRANSACTION_BATCHES batches of ten 100-byte records, all
-    committed."""
+    """Run transactions of TRANSACTION_BATCHES batches of ten 100-byte records, all committed.
+    Return their rate and median latency."""
     topic = wire.create_topic()
     producer = Producer.ready(wire)
     latencies: list[float] = []

@@ -63,8 +63,8 @@ def _start(data: Path) -> float:
 
 
 def _thousand_partitions(data: Path) -> tuple[float, float]:
-    """Return the seconds until a broker with 1,000 partitions serves again after a restart, and its
-    memory then, in MiB."""
+    """Write to 1,000 partitions of a broker, and kill it. Return the seconds until it serves again,
+    and its memory then, in MiB."""
     with _broker(data) as broker, RawClient(broker) as client:
         _create(client, [f"topic-{n}" for n in range(TOPICS)], PARTITIONS_OF_ONE)
         records = RecordBatch([Record(b"x" * 100)] * 10).encode()
@@ -77,7 +77,7 @@ def _thousand_partitions(data: Path) -> tuple[float, float]:
 
 
 def _growth(data: Path) -> float:
-    """Return the broker's peak memory beyond its memory after the warm-up, in MiB."""
+    """Return by how many MiB the broker's peak memory exceeds its memory after the warm-up."""
     records = RecordBatch([Record(os.urandom(1000))] * (BATCH_BYTES // 1010)).encode()
     per_batch = BATCH_BYTES // 1010
     samples: list[float] = []

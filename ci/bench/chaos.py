@@ -1,5 +1,5 @@
-"""Measure the time to apply and to heal each fault, beside its bound, and the cost of an attack of
-one minute.
+"""Measure the time to apply and to heal each fault, with its bound, and the total time and memory
+of an attack of one minute.
 
 Each fault is applied ROUNDS times and the best time counts, since other load on the machine can
 only lengthen it. The attack is one of `touchstone chaos run` as a user types it, on three nodes of
@@ -25,8 +25,8 @@ from ci.places import KAFKA_VERSION
 ROUNDS = 3
 ATTACK_S = 60.0
 COST_MAX = 2.0
-"""The largest ratio of the command's time to the attack's: one minute of attack must be over and
-judged after two minutes."""
+"""The largest ratio of the whole command's time to the attack's: an attack of one minute must be
+over and judged after two minutes."""
 HARNESS_MIB_MAX = 1024.0
 SCENARIO = ("--nodes", "3", "--workload", "appends", "--nemesis", "kill-leader", "--seed", "1")
 

@@ -1,6 +1,6 @@
-"""Compare three nodes of the reference with three of Apache Kafka, in turn, in one run: replicated
-writes, and how long nothing is acknowledged after a node was killed. Then measure the reference
-alone with thousands of partitions (`cluster_resources.py`).
+"""Compare three nodes of the reference with three of Apache Kafka, measured in turn: the rate and
+latency of replicated writes, and the time without an acknowledgement after a node was killed. Then
+measure the reference alone with thousands of partitions (`cluster_resources.py`).
 
 Both clusters have the same time-outs (`chaos/targets/clusters/properties.py`); those of the quorum
 are 1 s.
@@ -45,9 +45,11 @@ FAILOVERS: Mapping[str, tuple[Measure, float | None]] = {
     "longest gap after kill -9 of a leader (s)": (leader_failover, None),
     "longest gap after kill -9 of the controller (s)": (controller_failover, CONTROLLER_S_MAX),
 }
-"""Row -> its measurement, and the most seconds that the reference may take, if that is bounded."""
+"""Row of the table -> the function that measures it, and the most seconds that the reference may
+take (None: unbounded)."""
 GAP_MAX = 1.1
-"""The largest ratio of the reference's gap to Apache's: no longer, but for a tenth by chance."""
+"""The largest ratio of the reference's time without an acknowledgement to Apache's: it may not be
+longer, except by a tenth for chance."""
 
 
 def run() -> Table:

@@ -76,7 +76,8 @@ def topic_of(wire: Wire, partitions: int) -> Topic:
 
 
 def write_to_each(wire: Wire, topic: Topic) -> int:
-    """Write a record to each partition, with one request to each leader. Return in how many."""
+    """Write a record to each partition, with one request to each leader. Return the number of
+    partitions written."""
     described = wire.topic_metadata(topic.name)
     led: dict[int, list[int]] = {}
     for each in described.partitions:
@@ -95,8 +96,8 @@ def write_to_each(wire: Wire, topic: Topic) -> int:
 
 
 def produce_cpu_ms(cluster: LocalCluster, wire: Wire, topic: Topic) -> float:
-    """Return the CPU time in milliseconds that all nodes together spend on a Produce to one of a
-    topic's partitions, beyond what they spend anyway."""
+    """Return the CPU time in milliseconds that all nodes together spend on a Produce request to one
+    of a topic's partitions, beyond the CPU time of the idle cluster."""
     connection = wire.connect_to_leader(topic)
     frame = loads.produce_frame(wire, topic, SMALL, -1)
     loads.pipelined(connection, frame, SLICE_S)  # so that caches are warm, and files open
@@ -113,7 +114,7 @@ def produce_cpu_ms(cluster: LocalCluster, wire: Wire, topic: Topic) -> float:
 
 
 def used_s(cluster: LocalCluster) -> float:
-    """Return the CPU time in seconds that all nodes have used."""
+    """Return the CPU time in seconds that all nodes together have used so far."""
     return sum(cpu_s(pid) for pid in pids_of(cluster))
 
 
@@ -123,7 +124,7 @@ def pids_of(cluster: LocalCluster) -> list[int]:
 
 
 def idle_cpus(cluster: LocalCluster) -> list[float]:
-    """Return the CPUs that each node uses while no client asks for anything."""
+    """Return the number of CPUs that each node uses on average while no client sends requests."""
     before = [cpu_s(pid) for pid in pids_of(cluster)]
     since = time.monotonic()
     time.sleep(IDLE_S)
@@ -133,8 +134,8 @@ def idle_cpus(cluster: LocalCluster) -> list[float]:
 
 
 def return_s(cluster: LocalCluster, wire: Wire, topics: list[Topic]) -> float:
-    """Kill a node, and let the others shrink the ISRs. Return the seconds from its restart until it
-    is in all of them again."""
+    """Kill a node, and wait until the other nodes have removed it from the ISRs. Return the seconds
+    from its restart until it is in all ISRs again."""
     cluster.perform(Kill(NODES))
     wire.forget_connections()
     eventually(

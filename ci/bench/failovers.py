@@ -2,7 +2,8 @@
 
 A client sends the same request again and again, one at a time; the result is the longest time
 between two acknowledgements. The killed leader is not the active controller, and changes of
-configurations are asked of a broker that is not killed, so that each row measures one failover.
+configurations are requested from a broker that is not killed, so that each row measures one
+failover.
 """
 
 from __future__ import annotations
@@ -27,8 +28,8 @@ Attempt = Callable[[], bool]
 
 
 class Client:
-    """A connection to whichever broker should get the requests; it is opened again after an
-    error."""
+    """A client with one connection, to the first broker that can be reached; after an error it
+    connects again."""
 
     def __init__(self, addresses: Callable[[], list[tuple[str, int]]]) -> None:
         """Connect to the first of these addresses that can be reached."""
@@ -36,7 +37,7 @@ class Client:
         self._connection: Connection | None = None
 
     def call(self, api: str, version: int, body: Struct) -> Struct | None:
-        """Return the answer, or None if there was none."""
+        """Send a request and return the answer, or None if there was none."""
         try:
             if self._connection is None:
                 self._connection = self._connected()
@@ -124,8 +125,8 @@ def controller_failover(cluster: LocalCluster, wire: Wire) -> float:
 def longest_gap(
     cluster: LocalCluster, wire: Wire, topic: Topic, attempt: Attempt, victim: int
 ) -> float:
-    """Kill a node while attempts go on. Return the longest time in seconds between two that were
-    acknowledged, then bring the node back and wait until all replicas are in sync."""
+    """Kill a node while attempts continue, then bring it back and wait until all replicas are in
+    sync. Return the longest time in seconds between two acknowledged attempts."""
     acknowledged: list[float] = []
     is_over = threading.Event()
 
@@ -187,7 +188,8 @@ def placed_topic(wire: Wire, replicas: list[int]) -> Topic:
 
 
 def created(wire: Wire, row: Struct) -> Topic:
-    """Create a topic, and wait until each broker knows its leader."""
+    """Create the topic that this row of a CreateTopics request describes, and wait until each
+    broker knows its leader. Return the topic."""
     answer = wire.call("CreateTopics", topics=[row], timeout_ms=20_000)
     assert answer.topics[0].error_code == ErrorCode.NONE, answer.topics[0].error_message
     return wire.wait_for_topic(row.name, 1)

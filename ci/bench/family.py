@@ -22,7 +22,7 @@ in others."""
 
 
 def cpu_s() -> float:
-    """Return user plus system time of all of them, in seconds."""
+    """Return the user plus system CPU time of this process and all its descendants, in seconds."""
     ticks = sum(
         int(stat[field])
         for stat in _family().values()
@@ -32,7 +32,8 @@ def cpu_s() -> float:
 
 
 class Others:
-    """The processes outside this family, measured from the creation of this object."""
+    """Measures the CPU time of the processes outside this family, from the creation of this
+    object."""
 
     def __init__(self) -> None:
         self._since_s, self._before_s = time.monotonic(), self._cpu_s()
@@ -56,7 +57,7 @@ def peak_mib() -> float:
 
 
 def _family() -> dict[int, list[str]]:
-    """Return pid -> its fields of /proc/PID/stat, for this process and its descendants."""
+    """Return process id -> its fields of /proc/PID/stat, for this process and its descendants."""
     found = dict(_processes())
     family = {os.getpid()}
     while True:
@@ -85,7 +86,7 @@ def _peak_kib(process: int) -> int:
 
 
 def find(word: str) -> int:
-    """Return the pid of the descendant whose command line contains this word."""
+    """Return the process id of the descendant whose command line contains this word."""
     for process in _family():
         words = Path(f"/proc/{process}/cmdline").read_bytes().split(b"\0")
         if word.encode() in words:

@@ -17,7 +17,7 @@ WAIT_MS = 5_000
 
 
 class Waiting:
-    """A client whose fetch waits, in a session, for data of any partition of a topic."""
+    """A client with a fetch session, whose Fetch waits for data of any partition of a topic."""
 
     def __init__(self, broker: BrokerProcess, client: RawClient, partitions: int) -> None:
         self._client, self._topic = client, f"of-{partitions}"
@@ -36,7 +36,8 @@ class Waiting:
         self._read_up_to = 0
 
     def woken_ms(self) -> float:
-        """Return the time of a fetch that waits, and of the append that ends its wait."""
+        """Append a record while a fetch waits. Return the milliseconds that the fetch and the
+        append take."""
         started = time.monotonic()
         self._send({0: self._read_up_to} if self._read_up_to else {}, WAIT_MS)
         self._client.produce(self._topic, "x")
@@ -79,8 +80,8 @@ class Waiting:
 
 
 def many_to_few(data: Path) -> float:
-    """Return the ratio of the time a waiting fetch takes in a session of 1,000 partitions to that
-    in one of 20. Measure both in turn, so that noise affects them alike."""
+    """Return the ratio of the time of a waiting fetch in a session of 1,000 partitions to that in a
+    session of 20. Measure both in turn, so that noise affects them alike."""
     with _both(data) as (few, many):
         rounds = [(few.woken_ms(), many.woken_ms()) for _ in range(ROUNDS)]
     return statistics.median(m for _, m in rounds) / statistics.median(f for f, _ in rounds)

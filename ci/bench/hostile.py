@@ -31,13 +31,14 @@ from reference_impl.robustness.usage import cpu_s, resident_mib
 CONFIG = {"authorizer.class.name": STANDARD_AUTHORIZER, "allow.everyone.if.no.acl.found": "true"}
 TOPIC = "hostile"
 LOOKED_AT_S = 3.0
-"""The seconds after an attack at which its remaining sockets and memory are measured."""
+"""The seconds between the end of an attack and the measurement of its remaining sockets and
+memory."""
 
 
 @dataclass(frozen=True)
 class Attack:
-    """The actions of hostile clients, and the largest effect that a well-behaved client may
-    notice."""
+    """The actions of hostile clients, and the largest effect on a well-behaved client and on the
+    broker that is allowed."""
 
     run: Callable[[Address], float | None]
     """A function that performs the attack. It returns the seconds of the slowest answer if that has
@@ -72,7 +73,7 @@ ATTACKS: Mapping[str, Attack] = {
 
 @dataclass(frozen=True)
 class Seen:
-    """The measurements of one attack on one broker."""
+    """The figures measured for one attack on one broker."""
 
     longest_s: float
     p99_s: float

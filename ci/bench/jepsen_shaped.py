@@ -25,7 +25,7 @@ Log = list[tuple[int, int]]
 
 
 def write(file: Path, operations: int, seed: int = 1) -> int:
-    """Write the history to a file; return how many records were polled."""
+    """Write the history to a file. Return the number of records polled."""
     made = _Cluster(random.Random(seed))
     with file.open("w") as out:
         for index, event in enumerate(made.events(operations)):
@@ -43,7 +43,7 @@ class _Cluster:
         self.next_value = 0
 
     def events(self, operations: int) -> Iterator[dict[str, Any]]:
-        """Yield invocations and completions in order of time."""
+        """Yield invocations and completions of transactions in order of time."""
         keys = list(range(PARTITIONS))
         pending: list[tuple[int, int, list[Any] | None]] = []
         for thread in range(THREADS):
@@ -75,8 +75,8 @@ class _Cluster:
         return asked
 
     def _perform(self, thread: int, asked: list[Any]) -> list[Any]:
-        """Return the completed micro-operations. A poll receives the records that were committed
-        before it. Each marker of the commit takes one offset."""
+        """Return the completed micro-operations of a transaction. A poll receives the records that
+        were committed before it. Each transaction marker takes one offset."""
         done: list[Any] = []
         sends = [micro for micro in asked if micro[0] == "send"]
         for micro in asked:

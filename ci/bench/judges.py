@@ -38,8 +38,8 @@ SPARK_ROWS = (1_000_000, 10_000_000)
 LARGER = "TOUCHSTONE_BENCH_ROWS"
 SPARK_MASTER = "local[2]"
 BLOCK_ROWS = 50_000
-"""The rows of the model's history in one block, which is written repeatedly, each time with other
-partitions."""
+"""The number of rows in one block of the model's history. The block is written repeatedly, each
+time with other partitions."""
 TURNS = 6_000
 BLOCK_APART = 10_000_000_000
 PORCUPINE_KEYS, PORCUPINE_OPERATIONS, PORCUPINE_AT_ONCE = 10, 100_000, 10
@@ -104,8 +104,8 @@ def _spark(table: Table, scratch: Path, sizes: Sequence[int]) -> None:
 
 
 def _porcupine(table: Table) -> None:
-    """Measure porcupine's own time and that of a call through the Python binding, and add the
-    ratio."""
+    """Measure porcupine's own time, and the time of a call through the Python binding, and add a
+    row with their ratio."""
     from linearizability.porcupy import OperationsBuilder, RegisterKind, check
 
     builder = OperationsBuilder()
@@ -237,7 +237,8 @@ _TASKS: Mapping[str, Callable[..., Figures]] = {
 
 
 def _main(what: str, *files: str) -> None:
-    """Print the measured figures as JSON."""
+    """Perform one measurement in this process, and print its figures as JSON. what: the name of the
+    measurement."""
     import resource
 
     figures = _TASKS[what](*files)

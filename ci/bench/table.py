@@ -1,4 +1,4 @@
-"""The table that a benchmark prints."""
+"""Lay out the table that a benchmark prints."""
 
 from __future__ import annotations
 
@@ -9,7 +9,8 @@ from dataclasses import dataclass, field
 
 @dataclass(frozen=True)
 class Ratio:
-    """A figure with a bound, which is a maximum (at_most) or a minimum (at_least)."""
+    """A figure of a benchmark with a bound, which is a maximum (at_most) or a minimum
+    (at_least)."""
 
     value: float
     at_most: float = math.inf
@@ -26,7 +27,7 @@ class Ratio:
 
 @dataclass
 class Table:
-    """Columns, and rows whose cells are text, numbers or ratios."""
+    """A benchmark's columns, and its rows, whose cells are text, numbers or ratios."""
 
     columns: Sequence[str]
     rows: list[Sequence[object]] = field(default_factory=list)

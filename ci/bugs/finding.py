@@ -12,7 +12,7 @@ from reference_impl.bugs import Kind
 
 
 class Ending(StrEnum):
-    """The result of all attempts at one bug, in one word for the summary."""
+    """The result of all attempts at one planted bug; the value is the word for the summary."""
 
     CAUGHT = "caught"
     MISSED = "missed"
@@ -28,7 +28,8 @@ class Ending(StrEnum):
 
 
 class Side(StrEnum):
-    """The side that a bug is planted in, or that is blamed for what a run shows."""
+    """The side (broker or client) in which a bug is planted, or that is blamed for what a run
+    shows."""
 
     BROKER = "broker"
     CLIENT = "client"
@@ -90,7 +91,7 @@ class Finding:
 
     @property
     def others(self) -> tuple[str, ...]:
-        """The checkers that found something although the bug does not name them."""
+        """The checkers that found something in a run although the bug does not name them."""
         every = {name for attempt in self.attempts for name in attempt.accusers}
         return tuple(sorted(every - set(self.expected_of)))
 
@@ -117,7 +118,7 @@ class Finding:
 
     @property
     def said(self) -> str:
-        """Return the conclusion in a few words."""
+        """Return the conclusion as a few words for the summary."""
         how = f"{self.runs} run{'s' * (self.runs != 1)}, {self.seconds:.0f} s"
         match self.ending:
             case Ending.CAUGHT:

@@ -60,7 +60,8 @@ class Hunt:
         self._waiting: Iterator[str] = iter(longest_first)
         self._lock, self._judging = threading.Lock(), threading.Lock()
         self._interrupted = threading.Event()
-        """Set after Ctrl-C, or if a lane has failed: no further run is started or awaited."""
+        """Whether to stop: set after Ctrl-C, or if a lane (one of the parallel series of runs) has
+        failed. No further run is then started or awaited."""
         self._lanes = Lanes(self.jobs, self._lane, self._interrupted.set)
         self._clean: dict[str, Future[Attempt]] = {}
         """Command -> the run of the clean broker. Bugs that need the same run share it."""

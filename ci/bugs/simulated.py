@@ -119,7 +119,7 @@ class SimulatedHunt:
 
 @dataclass(frozen=True)
 class OneBug:
-    """The hunt for one bug, in whichever process it is performed."""
+    """The hunt for one bug, which may be performed in another process."""
 
     name: str
     runs: Path

@@ -18,7 +18,7 @@ USUAL_PRIORITY = "P0"
 
 @dataclass(frozen=True)
 class Part:
-    """One function of a conformance case, and its location."""
+    """One function of a conformance case, and its location in the sources."""
 
     id: str
     priority: str
@@ -31,8 +31,8 @@ class Part:
 
 
 def case_violations(root: Path) -> list[str]:
-    """Return a sentence for every function that does not go together with the others of its case
-    id: another priority, another folder, or a name that occurs twice."""
+    """Return a sentence for every function of a case whose priority or folder differs from that of
+    the case's other functions, or whose name occurs twice."""
     by_id: dict[str, list[Part]] = defaultdict(list)
     for path in python_files(root):
         if path.relative_to(root).as_posix().startswith(CASES):

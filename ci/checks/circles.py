@@ -46,7 +46,7 @@ def circles(graph: Graph) -> Iterator[set[str]]:
 
 
 def reached(graph: Graph, start: str) -> set[str]:
-    """Return the modules that can be reached from this one."""
+    """Return all modules that can be reached from this one by imports."""
     found: set[str] = set()
     ahead = [start]
     while ahead:

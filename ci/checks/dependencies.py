@@ -15,7 +15,8 @@ from ci.checks.sources import PACKAGES, python_files
 
 OWN = {*PACKAGES, "conftest"}
 NEWER_STANDARD = {"compression"}
-"""Standard modules of Python 3.14, which are imported only if they exist."""
+"""Modules of the standard library that came with Python 3.14. The code imports them only if they
+exist."""
 NOT_IMPORTED = {
     "mypy": "ci.checks runs it",
     "pandas-stubs": "types for mypy",

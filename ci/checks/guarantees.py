@@ -66,8 +66,8 @@ CLAIMS = {
     "SEM-2": "At least once: with acks=all and retries a record may be duplicated, never lost.",
     "SEM-3": "Exactly once: idempotence, transactions, read_committed.",
 }
-"""Id -> a claim of Kafka's documents; in brackets, the different behaviour of Apache Kafka 4.3.1 if
-there is one."""
+"""Claim's id -> the claim of Kafka's documents; in brackets, what Apache Kafka 4.3.1 does instead
+if it differs."""
 
 
 def section(name: str) -> tuple[str, str]:
@@ -113,8 +113,8 @@ def table() -> str:
 
 
 def made(root: Path) -> Iterator[tuple[str, str]]:
-    """Yield (file, its text) for everything that is generated from the folders:
-    the pictures, and the two pages with their blocks renewed."""
+    """Yield (file, its text) for everything that is generated from the guarantees' folders: the
+    pictures, and the two pages with their blocks renewed."""
     sections = []
     for name in CHECKERS:
         image, lines = section(name)

@@ -43,8 +43,8 @@ IN_VIRTUAL_TIME = (
     "chaos.run.variety",
     "chaos.run.workers",
 )
-"""The modules that also run in the simulator, so they may wait only by the World that they are
-given."""
+"""The modules that also run in the simulator: they may wait only by the World that is passed to
+them."""
 
 MAY_IMPORT: dict[str, tuple[str, ...]] = {
     "reference_impl": (),
@@ -168,8 +168,8 @@ MAY_IMPORT: dict[str, tuple[str, ...]] = {
 }
 
 DIVIDED = ("reference_impl", "chaos")
-"""Packages whose own row covers only their `__init__`, so that each of their modules needs a
-row."""
+"""Packages whose own row covers only their `__init__`, so that each of their modules needs a row of
+its own."""
 
 WITHOUT_WORLD = ("reference_impl.core", "reference_impl.client")
 WORLD = {
@@ -180,7 +180,8 @@ WORLD = {
 """The modules that pure state machines may not import, since time and randomness reach them inside
 events."""
 CHANCE = {"random"}
-"""Modules that code in virtual time may import nevertheless, for seeded random streams."""
+"""Modules of randomness that code in virtual time may import all the same, for seeded random
+streams."""
 
 
 def part_of(module: str) -> str | None:
@@ -191,7 +192,8 @@ def part_of(module: str) -> str | None:
 
 
 def covers(prefix: str, module: str) -> bool:
-    """Return whether a module is the part `prefix`, or in it. A `*` stands for any names."""
+    """Return whether the module is `prefix` or lies below it. A `*` in the prefix stands for any
+    name."""
     return fnmatchcase(module, prefix) or fnmatchcase(module, prefix + ".*")
 
 

@@ -8,7 +8,7 @@ from ci.checks.sources import PACKAGES, python_files
 
 LOOSE_FILES_MAX = 10
 DIVIDED = "reference_impl"
-"""The package in which every subpackage is counted."""
+"""The package in which the files of every subpackage are counted."""
 NO_MODULES = frozenset({"__init__.py", "__main__.py", "conftest.py"})
 
 

@@ -25,7 +25,8 @@ REGISTRIES: dict[str, frozenset[str]] = {
     "reference_impl/bugs/transacting": frozenset(),
     "reference_impl/core/handlers": frozenset({"altering_configs", "forwarding"}),
 }
-"""Folder -> its files that are not registered, since they only serve the others."""
+"""Folder -> the files in it that the table need not contain, because they only serve the other
+files."""
 
 
 def registered_modules(init: Path) -> set[str]:

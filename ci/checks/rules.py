@@ -57,7 +57,7 @@ def files_of(root: Path, folder: str) -> list[Path]:
 
 
 def bug_files(root: Path) -> list[Path]:
-    """Return the Python files of the folders with bugs of brokers."""
+    """Return the Python files of the folders with planted bugs of brokers."""
     folders = [folder for folder in REGISTRIES if folder.startswith(BUGS)]
     return [path for folder in folders for path in files_of(root, folder)]
 
@@ -68,7 +68,7 @@ def classes(path: Path) -> list[tuple[str, ast.ClassDef]]:
 
 
 def methods(found: list[tuple[str, ast.ClassDef]], folder: str) -> Methods:
-    """Return name -> (its place, the method) for the public methods of these classes."""
+    """Return method name -> (location, syntax tree) for the public methods of these classes."""
     return {
         node.name: (f"{folder}/{name}:{node.lineno}", node)
         for name, each in found
@@ -78,8 +78,7 @@ def methods(found: list[tuple[str, ast.ClassDef]], folder: str) -> Methods:
 
 
 def broken_rules(root: Path) -> Iterator[tuple[str, ast.ClassDef]]:
-    """Yield (file name, class) for each planted bug: the subclasses of Rules, direct or through
-    another bug."""
+    """Yield (file name, class) for each planted bug: each direct or indirect subclass of Rules."""
     known, left = {BASE}, [each for path in bug_files(root) for each in classes(path)]
     while found := [each for each in left if known & {ast.unparse(b) for b in each[1].bases}]:
         yield from found
@@ -88,7 +87,7 @@ def broken_rules(root: Path) -> Iterator[tuple[str, ast.ClassDef]]:
 
 
 def excused_rules(root: Path) -> set[str]:
-    """Return the names of rules for which a reason is recorded why no bug overrides them."""
+    """Return the names of rules that no bug overrides for a recorded reason."""
     rows = [
         node.value
         for node in parsed(root / BUGS / "bug.py").body

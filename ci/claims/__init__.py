@@ -1,1 +1,2 @@
-"""Hold the claims of published documents about Kafka against the results of examinations."""
+"""Compare the claims of published documents about Kafka with the results of examinations
+(`touchstone claims`)."""

@@ -7,8 +7,9 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Claim:
-    """One claim. correction: what Apache Kafka does instead, or "" if the claim holds there. cases:
-    the ids of the cases that decide. why_none: the reason if there are none."""
+    """One claim about Kafka. correction: what Apache Kafka does instead, or "" if the claim holds
+    there. cases: the ids of the conformance cases that decide. why_none: the reason if there are no
+    such cases."""
 
     id: str
     text: str

@@ -12,7 +12,7 @@ from ci.findings.claims import CLAIMS as OF_RUNS
 
 HOLDS, DIFFERS, UNSUPPORTED, NOT_EXAMINED = "holds", "differs", "unsupported", "not examined"
 DIFFERS_AS_TOLD = "differs, as corrected"
-"""The claim does not hold, and the target does what the correction says."""
+"""The word for a claim that does not hold, while the target does what the correction says."""
 IDS_TOLD = 3
 
 
@@ -29,7 +29,7 @@ class Judged:
 
 
 def judged(claim: Claim, results: Mapping[str, Any]) -> Judged:
-    """Return what the results of one target say about a claim."""
+    """Return the result of a claim on one target, from the results of its cases there."""
     if not claim.cases:
         return Judged(NOT_EXAMINED, claim.why_none)
     own = [entry for entry in results["cases"] if entry["id"] in claim.cases]
@@ -52,12 +52,13 @@ def judged(claim: Claim, results: Mapping[str, Any]) -> Judged:
 
 
 def with_runs() -> frozenset[str]:
-    """Return the claims about which docs/findings.md has recorded runs."""
+    """Return the ids of the claims for which docs/findings.md has recorded runs."""
     return frozenset(claim.id for claim in OF_RUNS)
 
 
 def as_dict(all_of: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
-    """Return claim -> target -> word and evidence."""
+    """Return claim -> target -> the result word and the cases that decided. all_of: the results of
+    each target."""
     return {
         "version": 1,
         "claims": {
@@ -76,7 +77,7 @@ def as_dict(all_of: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
 
 
 def as_markdown(all_of: Sequence[Mapping[str, Any]]) -> str:
-    """Return the table claim × target."""
+    """Return the table claim × target in Markdown. all_of: the results of each target."""
     names = [str(results["target"]) for results in all_of]
     runs = with_runs()
     lines = [
