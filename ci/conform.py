@@ -26,8 +26,8 @@ ROOT = CASES.parent.parent
 PYTEST_USAGE_ERROR = 4
 PYTEST_NOTHING_SELECTED = 5
 UNWANTED = ("cacheprovider", "xdist", "xdist.looponfail", "hypothesispytest", "touchstone")
-"""Plugins of pytest that may be installed, are not needed, and take longer to load than the
-cases."""
+"""Plugins of pytest that are turned off: they may be installed, but are not needed, and take longer
+to load than the cases."""
 WITHOUT_THE_REST = (
     *(word for name in UNWANTED for word in ("-p", f"no:{name}")),
     *("--assert=plain", "--confcutdir", str(CASES.parent)),

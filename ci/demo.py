@@ -33,8 +33,8 @@ CANARY_SECONDS = 15.0
 
 @dataclass
 class Line:
-    """One line of the demo's summary: what was judged, how it ended, and whether that is as
-    expected."""
+    """One line of the demo's summary: what was judged, the result, and whether that is the expected
+    result."""
 
     what: str
     result: str

@@ -47,14 +47,15 @@ class Component:
 
 @dataclass(frozen=True)
 class Check:
-    """The test for a component. Its sentences are shown only if the component is missing."""
+    """The test whether a component is found, and the sentences that are shown only if it is
+    missing."""
 
     name: str
     probe: Probe
     lost_without: str
     mend: str
     for_tests: bool = False
-    """Whether nothing but the project's own tests needs it."""
+    """Whether only the project's own tests need the component."""
 
     def perform(self) -> Component:
         found, detail = self.probe()
@@ -170,7 +171,8 @@ def docker() -> tuple[bool, str]:
 
 
 def docker_tier() -> str:
-    """Return in words which faults Docker nodes can suffer on this machine, and why no others."""
+    """Return a sentence about the faults that nodes in Docker can suffer on this machine, and why
+    others are impossible."""
     if (reason := disks.why_none()) is None:
         return "tier root: sidecars with NET_ADMIN, and disks on loop volumes"
     power = "the shim's faults (power, clocks, syncs)" if shim()[0] else "no loss of power"
@@ -339,7 +341,8 @@ def _looked_for() -> tuple[Component, ...]:
 
 
 def components() -> list[Component]:
-    """Look for every component in parallel, once per process; return the table's rows."""
+    """Look for every component, in parallel and once per process. Return the rows of the doctor's
+    table."""
     return list(_looked_for())
 
 

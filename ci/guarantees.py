@@ -28,7 +28,7 @@ SEEDS = 3
 
 @dataclass(frozen=True)
 class Shown:
-    """The result of one run; `verdict` is what the checkers concluded."""
+    """The result of one run, with the verdict that its checkers reached."""
 
     scenario: Scenario
     effects: Effects
@@ -85,8 +85,8 @@ class Tables:
                 self._take(directory.parent)
 
     def answer(self, cell: Cell) -> Answer:
-        """Return the answer for a cell: run it with further seeds until the outcome that it allows
-        has been seen."""
+        """Return the answer for a cell: run its scenario with further seeds until a run has shown
+        the outcome that the cell allows."""
         if reason := why_not(cell.scenario):
             return Answer(cell, None, reason)
         answer = Answer(cell, None, "no seed was tried")
@@ -111,7 +111,7 @@ class Tables:
         return self.done[command]
 
     def _take(self, directory: Path) -> None:
-        """Use the result of an earlier run, if that run was completed."""
+        """Use the result of an earlier run, unless that run was not completed."""
         try:
             facts = run_directory.read(directory)
         except RunDirectoryError:

@@ -2,7 +2,7 @@
 together.
 
 A night and a hunt make several attacks at once. Ctrl-C reaches only the main thread, which notifies
-the lanes and waits until their current attacks have ended in good order.
+the lanes and waits until their current attacks have ended cleanly.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from chaos.values.protocols import TargetError
 
 LOOK_EVERY_S = 0.5
 END_TIMEOUT_S = 180.0
-"""The seconds after Ctrl-C that attacks may take to end in good order and be judged."""
+"""The seconds after Ctrl-C within which attacks must end cleanly and be judged."""
 
 
 class Lanes:
@@ -32,7 +32,7 @@ class Lanes:
         self._jobs, self._work, self._close = jobs, work, close
         self._failure: BaseException | None = None
         self.interrupted = threading.Event()
-        """Set after Ctrl-C: attacks in progress must end."""
+        """Set after Ctrl-C, so that attacks in progress end."""
 
     def perform(self) -> None:
         """Work until all lanes are done. Raise the exception that ended a lane, or

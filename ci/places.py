@@ -8,7 +8,8 @@ ROOT = Path(__file__).resolve().parent.parent
 IS_CHECKOUT = (ROOT / "pyproject.toml").is_file()
 """False in an installed wheel, which has no tests of the project."""
 CACHE = cache_directory()
-"""The folder of generated files. With TOUCHSTONE_CACHE, several working copies can share it."""
+"""The folder of generated files. If TOUCHSTONE_CACHE names a folder, several working copies can
+share it."""
 PROGRAMS = CACHE / "bin"
 KAFKA_JARS = CACHE / "kafka"
 CONNECTOR_JARS = CACHE / "spark-kafka"

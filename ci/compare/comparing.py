@@ -11,7 +11,8 @@ from typing import Any
 from ci.compare.profiles import PROFILES, Entry, Standing, standing
 
 RANK = ("failed", "passed", "unsupported")
-"""The results of one case, the one that counts for several versions first."""
+"""The results that a case can have; of several versions of a case, the result that comes first here
+counts."""
 _VARIABLE = (
     (re.compile(r"touchstone-[0-9a-f]+-[a-z]+-\d+"), "NAME"),
     (re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}"), "UUID"),
@@ -54,7 +55,8 @@ class Compared:
         return {kind: int(self.results[kind]) for kind in ("passed", "failed", "unsupported")}
 
     def by_case(self) -> dict[tuple[str, str], str]:
-        """Return (id, function) -> result; of several versions and parameters the worst."""
+        """Return (case id, function) -> its result. If the function ran with several versions or
+        parameters, the worst result counts."""
         found: dict[tuple[str, str], str] = {}
         for entry in self.entries:
             key = entry["id"], entry["name"]
@@ -75,8 +77,9 @@ class Compared:
 
 
 def _difference(entry: Entry) -> tuple[str, str, str]:
-    """Return what was compared, expected and found, without what differs from run to run. A bare
-    error says too little: then the API belongs to the difference."""
+    """Return text that says what was compared, expected and found, without the parts that differ
+    from run to run. For a bare error the text names the API, too, since the error alone says too
+    little."""
     what = entry["what"] or entry["requirement"]
     if what in ("error", "answer", "errors"):
         what = f"{what} of {entry['api']}"
@@ -115,7 +118,7 @@ def differing(all_of: Sequence[Compared]) -> list[tuple[str, str, list[str]]]:
 
 
 def as_dict(all_of: Sequence[Compared]) -> dict[str, Any]:
-    """Return the whole comparison for programs."""
+    """Return the whole comparison as JSON values, for programs."""
     return {
         "version": 1,
         "summary": {one.name: one.summary for one in all_of},

@@ -14,7 +14,7 @@ SIZE_BYTES = 4
 
 @dataclass(frozen=True)
 class Shown:
-    """A message as a page shows it."""
+    """A message with its bytes and decoded fields, as a page shows it."""
 
     title: str
     hex: str

@@ -27,7 +27,7 @@ def write(all_of: Sequence[Compared], out: Path) -> Path:
 
 
 def as_html(all_of: Sequence[Compared]) -> str:
-    """Return the page, which loads nothing."""
+    """Return the comparison as an HTML page, which loads nothing from elsewhere."""
     by_target = [one.standings() for one in all_of]
     return render(
         "comparison.html.j2",
@@ -47,12 +47,12 @@ def as_html(all_of: Sequence[Compared]) -> str:
 
 
 def messages(entry: Entry) -> Iterator[Shown]:
-    """Yield the messages beside a failure."""
+    """Yield the messages that were recorded with a failed case."""
     yield from shown(entry.get("exchange", ()))
 
 
 def as_markdown(all_of: Sequence[Compared]) -> str:
-    """Return the tables of the page, and each group of deviations in one line."""
+    """Return the tables of the page as Markdown, with one line for each group of deviations."""
     names = [one.name for one in all_of]
     lines = ["# Comparison: " + ", ".join(map(plain, names)), ""]
     lines += _table("profile", names, _levels(all_of))

@@ -18,7 +18,7 @@ Entry = Mapping[str, Any]
 
 @dataclass(frozen=True)
 class Profile:
-    """The areas of the catalogue that one use of Kafka needs."""
+    """The areas of the case catalogue that one use of Kafka needs."""
 
     name: str
     meaning: str
@@ -69,7 +69,7 @@ def is_missing(entry: Entry) -> bool:
 
 
 def standing(profile: Profile, entries: Iterable[Entry]) -> Standing:
-    """Return what a target achieves in a profile."""
+    """Return the results and the level that a target reaches in a profile."""
     own = [entry for entry in entries if entry["area"] in profile.areas]
     failed = [entry for entry in own if entry["result"] == "failed"]
     missing = [entry for entry in own if is_missing(entry)]

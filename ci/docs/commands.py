@@ -37,8 +37,8 @@ PROGRAM = "touchstone"
 
 @dataclass(frozen=True)
 class Block:
-    """The commands of one block of code. mark: the mark above it, or "" if the document has
-    none."""
+    """The commands of one block of code. mark: the comment above the block that says whether a test
+    runs it, or ""."""
 
     source: str
     line: int
@@ -67,8 +67,8 @@ def documents() -> list[Path]:
 
 
 def blocks(file: Path) -> Iterator[Block]:
-    """Yield each block of shell commands, or in no language, that has a `touchstone` or `make`
-    command."""
+    """Yield each code block (of shell commands, or of no stated language) that contains a
+    `touchstone` or `make` command."""
     text = file.read_text(encoding="utf-8")
     for found in BLOCK.finditer(text):
         if found["kind"] in ("", "sh", "bash", "console"):

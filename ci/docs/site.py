@@ -25,7 +25,7 @@ INSIDE = {
         for folder in ("reference_impl", "conformance", "chaos", "linearizability")
     },
 }
-"""A file of the project -> its page in the site."""
+"""File of the project outside docs/ -> its page in the site."""
 LEFT_OUT = ("plugin-template",)
 LINK = re.compile(r"(!?)\[([^\]]*)\]\(([^)\s]+)\)")
 HEADING = re.compile(r"^#{1,6} +(.*?) *#*$", re.MULTILINE)
@@ -34,7 +34,7 @@ ELSEWHERE = ("http://", "https://", "mailto:")
 
 
 def sources() -> dict[str, str]:
-    """Return file of the project -> its page in the site, for every Markdown file."""
+    """Return, for every Markdown file of the project, the file -> its page in the site."""
     found = {}
     for file in sorted(DOCS.rglob("*.md")):
         path = file.relative_to(DOCS)
@@ -58,7 +58,7 @@ def stage(out: Path) -> None:
 
 
 def bent(text: str, source: str, page: str, where: dict[str, str]) -> str:
-    """Return a page with its links rewritten for the site; links in code examples are not
+    """Return a page's text with its links rewritten for the site; links in code examples are not
     changed."""
 
     def turned(found: re.Match[str]) -> str:

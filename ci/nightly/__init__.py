@@ -54,7 +54,7 @@ class Planned:
     left_out: Sequence[tuple[Expectation, str]]
 
     def text(self) -> str:
-        """Return one line for each scenario, with its expected seconds."""
+        """Return one line of text for each scenario, with its expected seconds."""
         lines = []
         if self.robustness_s:
             lines.append(f"{self.robustness_s:5.0f} s  fuzz, and {self.kills} kills")
@@ -65,7 +65,7 @@ class Planned:
         return "\n".join([*lines, f"{len(self.scenarios)} scenarios in {self.minutes:g} minutes"])
 
     def json(self) -> str:
-        """Return the same as JSON."""
+        """Return the planned scenarios as JSON."""
         told = {
             "minutes": self.minutes,
             "robustness": {"seconds": self.robustness_s, "kills": self.kills},

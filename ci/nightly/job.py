@@ -31,7 +31,7 @@ LAST_WORDS = 3
 
 
 class JobError(TargetError):
-    """The attack could not be made, or its process died: one sentence."""
+    """Raised if the attack could not be made, or its process died; the message is one sentence."""
 
 
 @dataclass
@@ -83,7 +83,7 @@ class Job:
         self._repeat(say)
 
     def _end(self) -> None:
-        """Shut the process down in good order, if it has not ended by itself."""
+        """Shut the process down cleanly, if it has not ended by itself."""
         self._close_input()
         try:
             self.process.wait(END_TIMEOUT_S)

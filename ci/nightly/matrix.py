@@ -106,7 +106,7 @@ def run_matrix(
 
 
 def _row(scenario: Scenario, runs: Path, engine: str) -> Row:
-    """Run one scenario, or return why it cannot run here."""
+    """Run one scenario and return its row. If it cannot run here, the row has the reason."""
     if reason := why_not(scenario):
         return Row(scenario, Validity.NOT_APPLICABLE, reason=reason)
     try:

@@ -94,7 +94,8 @@ class Outcome:
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> Outcome:
-        """Return the outcome that `as_dict` wrote. Raise KeyError or TypeError on anything else."""
+        """Return the outcome from the dict that `as_dict` made. Raise KeyError or TypeError for
+        anything else."""
         values = {"earlier_runs": (), "unrelated": False, **data}
         texts = {name: tuple(values[name]) for name in ("verdicts", "earlier_runs")}
         return cls(**{field.name: values[field.name] for field in fields(cls)} | texts)

@@ -33,8 +33,8 @@ CANARIES_A_NIGHT = 7
 
 @dataclass(frozen=True)
 class Plan:
-    """The choice of scenarios for a night. seconds: the length of every attack, or None for each
-    scenario's own length."""
+    """The scenarios that are chosen for a night. seconds: the length of every attack, or None for
+    each scenario's own length."""
 
     targets: tuple[str, ...]
     seed: int
@@ -60,7 +60,8 @@ class Plan:
         yield from everything
 
     def within(self, seconds: float, jobs: int = 1) -> list[Expectation]:
-        """Return the scenarios that are expected to start within this many seconds."""
+        """Return the scenarios that are expected to start within this many seconds, if `jobs` of
+        them run at once."""
         return begun_within(islice(self.scenarios(), PLANNED_MAX), seconds, jobs, cost_s)
 
     def _candidates(self) -> Iterator[Expectation]:

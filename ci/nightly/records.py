@@ -133,7 +133,8 @@ class Store:
         return gone
 
     def _by_worth(self) -> Iterator[str]:
-        """Yield the runs in the order in which they may be deleted."""
+        """Yield the runs in the order in which they may be deleted: those that ended as expected
+        first."""
         outcomes = [outcome for night in self.nights() for outcome in night.outcomes]
         for green in (True, False):
             for outcome in outcomes:

@@ -26,7 +26,7 @@ TONES = {
 
 @dataclass(frozen=True)
 class Cell:
-    """The result of one scenario in one night: the worst result of its seeds."""
+    """The result of one scenario in one night: the worst among its seeds."""
 
     tone: Tone
     word: str
@@ -61,7 +61,7 @@ class Column:
     tone: Tone
     word: str
     counts: str
-    """The number of scenarios with each ending, in words."""
+    """The number of scenarios with each ending, as text."""
 
 
 def write_trend(store: Store) -> Path:
@@ -86,7 +86,7 @@ def write_trend(store: Store) -> Path:
 
 
 def counts(outcomes: Sequence[Outcome]) -> str:
-    """Return the number of outcomes of each kind, in words. Leave zeros out, except for the passed
+    """Return the number of outcomes of each kind as text. Leave out zeros, except for passed
     ones."""
     numbers = Counter(outcome.ending for outcome in outcomes)
     shown = [ending for ending in Ending if numbers[ending] or ending is Ending.AS_EXPECTED]

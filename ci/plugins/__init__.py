@@ -18,7 +18,7 @@ from typing import Any
 
 
 class PluginError(Exception):
-    """A plugin cannot be used; the message says why."""
+    """Raised if a plugin cannot be used; the message says why."""
 
 
 @dataclass(frozen=True)
@@ -47,7 +47,7 @@ def load() -> tuple[Plugin, ...]:
 
 
 def load_and_tell() -> None:
-    """Add all plugins, and name those that were left out on stderr."""
+    """Add all plugins, and print on stderr the names of those that were left out."""
     for plugin in load():
         if plugin.problem is not None:
             print(f"touchstone: {plugin.sentence}", file=sys.stderr)

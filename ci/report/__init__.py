@@ -1,1 +1,2 @@
-"""Reports: one self-contained HTML page per run or demo, and findings for pipelines."""
+"""Write reports: one self-contained HTML page per run or demo, and findings for continuous
+integration."""

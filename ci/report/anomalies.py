@@ -64,8 +64,8 @@ def anomaly_reports(run: Recorded, anchor: str) -> tuple[AnomalyReport, ...]:
 
 
 def told_in_full(name: str, checker: CheckerVerdict, verdict: Verdict | None) -> list[int]:
-    """Return the indexes of the anomalies that the page shows in full: the example of each cause,
-    and the first few others."""
+    """Return the indexes of the anomalies that the page shows in full: the example anomaly of each
+    cause, and the first few others."""
     groups = verdict.groups[:GROUPS_MAX] if verdict else ()
     examples = [group.example[1] for group in groups if group.example[0] == name]
     others = (n for n in range(len(checker.anomalies)) if n not in examples)

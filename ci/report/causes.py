@@ -139,8 +139,8 @@ def replica_logs(
 
 
 def _replica(replica: int | None, held: pl.DataFrame) -> str:
-    """Return the name of a replica, with the range of offsets that it holds if the read gives
-    it."""
+    """Return the name of a replica, with the range of offsets that it holds if the final read
+    recorded the range."""
     name = "leader" if replica is None else f"node {replica}"
     of_it = held.filter(pl.col("replica").eq_missing(replica), pl.col("f") == F.READ_ALL.value)
     ranges = of_it.select("log_start", "high_watermark").drop_nulls().unique(maintain_order=True)

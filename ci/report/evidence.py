@@ -40,7 +40,7 @@ def evidence_of(
     run: Recorded, anomaly: Anomaly, rows: dict[int, list[dict[str, Any]]]
 ) -> tuple[tuple[Evidence, ...], int]:
     """Return the rows that prove this anomaly, in order of time, and the number of further rows
-    left out."""
+    that were left out."""
     named = {int(number) for number in NUMBER.findall(anomaly.message)}
     shown: list[Evidence] = []
     left_out = 0

@@ -1,4 +1,4 @@
-"""The figures of a run, with their captions and keys."""
+"""Draw the figures of a run, with their captions and keys."""
 
 from __future__ import annotations
 
@@ -170,7 +170,7 @@ def _highest(rows: pl.DataFrame, column: str) -> tuple[list[Series], int]:
 
 
 def _served(found: Mapping[str, Any]) -> str:
-    """Return the measures of availability in words."""
+    """Return the measures of availability as text."""
     healed = [recovery["seconds"] for recovery in found["recoveries"]]
     known = [seconds for seconds in healed if seconds is not None]
     words = [

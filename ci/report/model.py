@@ -365,7 +365,7 @@ class ReportData:
 
     @property
     def amiss(self) -> list[Line]:
-        """Return the lines that did not end as expected or were not judged."""
+        """Return the lines with an unexpected result, or which were not judged."""
         return [line for line in self.lines if line.tone is not Tone.GOOD]
 
     @property
