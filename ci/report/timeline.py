@@ -112,8 +112,8 @@ def axis(run: Recorded) -> Axis:
 
 
 def merged(operations: pl.DataFrame, gap_s: float, bars_max: int = BARS_MAX) -> pl.DataFrame:
-    """Join adjacent operations at most gap_s apart; gap_s is increased until at most bars_max bars
-    are left."""
+    """Join adjacent operations that are at most gap_s apart; increase gap_s until at most bars_max
+    bars are left."""
     key = ["process", "kind", "outcome", "open"]
     ordered = operations.sort(*key, "start").with_columns(
         reach=pl.col("end").cum_max().shift(1).over(key)
@@ -150,8 +150,8 @@ def _bars(run: Recorded, scale: TimeScale, tops: Mapping[int, float], lane: floa
 
 
 def _apart(proofs: pl.DataFrame, scale: TimeScale) -> pl.DataFrame:
-    """Return the operations to frame. Of very many, only one per process and stretch of the axis is
-    kept, and `more` counts the others."""
+    """Return the operations to frame. If there are very many, keep one per process and stretch of
+    the axis, whose `more` counts the others."""
     pixels = 0.0
     while True:
         step = max(pixels * scale.seconds_per_pixel, 1e-9)

@@ -73,7 +73,8 @@ def _every_seed(search: Search) -> range:
 
 
 def coverage(outcomes: Sequence[Outcome]) -> dict[str, dict[str, int]]:
-    """Return, for each subject, in how many schedules each thing occurred; 0 is a gap."""
+    """Return subject (such as "workload") -> name -> the number of schedules in which it occurred.
+    A 0 is a gap."""
 
     def counted(names: Iterable[str], of: Callable[[Outcome], Iterable[str]]) -> dict[str, int]:
         found = Counter(name for one in outcomes for name in set(of(one)))

@@ -44,7 +44,7 @@ delay of 3 s, a nemesis that leaves a group 2 to 4 s of calm lets it deliver not
 
 
 def workloads(nodes: int = LARGEST) -> tuple[Workload, ...]:
-    """Return the workloads that so many simulated nodes and their clients can run."""
+    """Return the workloads that this many simulated nodes, and their clients, can run."""
     return tuple(
         one
         for one in WORKLOADS.values()
@@ -62,8 +62,8 @@ def accepts(config: Mapping[str, str]) -> bool:
 
 
 def nemeses(workload: Workload, nodes: int = LARGEST) -> tuple[Nemesis, ...]:
-    """Return the nemeses for a workload that the simulator can perform on so many nodes, and under
-    which Kafka keeps the promises that the workload's checkers judge."""
+    """Return the nemeses for a workload that the simulator can perform on this many nodes, and
+    under which Kafka keeps the promises that the workload's checkers judge."""
     target = Sim()
     return tuple(
         one
@@ -77,7 +77,7 @@ def nemeses(workload: Workload, nodes: int = LARGEST) -> tuple[Nemesis, ...]:
 
 @cache
 def combinations(nodes: int) -> tuple[tuple[Workload, tuple[Nemesis, ...]], ...]:
-    """Return each workload with its nemeses, on so many nodes."""
+    """Return each workload that this many nodes can run, with its nemeses."""
     return tuple((workload, nemeses(workload, nodes)) for workload in workloads(nodes))
 
 

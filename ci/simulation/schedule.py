@@ -47,7 +47,7 @@ all brokers registered."""
 
 
 class StandsStill(Exception):
-    """A schedule does not end, because virtual time does not advance."""
+    """Raised if a schedule does not end because virtual time does not advance."""
 
     def __str__(self) -> str:
         return f"it took more than {CPU_LIMIT_S:g} seconds of this processor"
@@ -90,11 +90,11 @@ class Outcome:
     command: str
     """The command that repeats this schedule."""
     seconds: float
-    """The real seconds that it took, including judging."""
+    """The real seconds that the schedule took, including judging."""
     shape: str = ""
     """The target and the number of nodes."""
     kept: str = ""
-    """The run directory if it was kept, else ""."""
+    """The run directory if the run was kept, else ""."""
     struck: Mapping[str, int] = field(default_factory=dict)
     """Fault -> how often it affected a node."""
     shown: Mapping[str, int] = field(default_factory=dict)
@@ -105,13 +105,13 @@ class Outcome:
     decided: int = 0
     """The number of transactions that were committed or aborted."""
     blamed: str = ""
-    """The side that is at fault if it is INVALID: client or broker."""
+    """The side that is at fault if the verdict is INVALID: client or broker."""
     claims: tuple[str, ...] = ()
     """The first false claims: statements or actions of a client that no broker's answer
     supports."""
     lacks: bool = False
-    """Whether it is UNKNOWN because it did not show what it is meant to show, and might if it
-    lasted longer."""
+    """Whether the verdict is UNKNOWN because the run did not show what it is meant to show, and
+    might show it if it lasted longer."""
     memory_mib: float = 0.0
     """The peak memory of this process so far, in MiB."""
 
@@ -234,8 +234,8 @@ def _with_invariants(outcome: Outcome, target: Sim) -> Outcome:
 
 
 def stuck(outcome: Outcome, problems: Sequence[str]) -> Outcome:
-    """Return the outcome of a schedule whose cluster did not get well after the heal: INVALID. In
-    virtual time no slow machine is an excuse."""
+    """Return the outcome of a schedule whose cluster was not healthy long after the heal: INVALID.
+    In virtual time a slow machine is no excuse."""
     reason = next((one for one in problems if "not well" in one), "the cluster did not recover")
     return replace(
         outcome,

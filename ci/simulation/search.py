@@ -84,7 +84,7 @@ class Search:
             yield from (future.result() for future in done)
 
     def planned(self, seed: int) -> Scenario:
-        """Return the plan of a seed, with the bug, if one is planted."""
+        """Return the plan of a seed; if a bug is to be planted, the plan contains it."""
         return replace(plan_of(seed), bug=self.bug)
 
     def _seeds(self, began: float) -> Iterator[int]:

@@ -1,1 +1,2 @@
-"""The status of a running cluster, by Kafka's public requests: quorum, brokers, every replica."""
+"""Report the status of a running cluster, by Kafka's public requests: quorum, brokers, every
+replica."""

@@ -35,7 +35,7 @@ class Replica:
 
 @dataclass(frozen=True)
 class PartitionStatus:
-    """One partition."""
+    """One partition of the cluster, with its leader, ISR, ELR and replicas."""
 
     topic: str
     index: int
@@ -44,7 +44,8 @@ class PartitionStatus:
     leader_epoch: int
     isr: tuple[int, ...]
     elr: tuple[int, ...]
-    """The eligible leader replicas: they have all that is committed, and are not in sync."""
+    """The eligible leader replicas (KIP-966): they have every committed record, but are not in
+    sync."""
     replicas: tuple[Replica, ...]
 
     def lag(self, replica: Replica) -> int | None:
@@ -73,7 +74,7 @@ class Status:
 
     cluster_id: str
     brokers: Mapping[int, Address]
-    """The brokers that live, and where clients find them."""
+    """Broker id -> its address for clients, for each living broker."""
     quorum: QuorumStatus | None
     """The quorum, or None if no controller is known or the cluster has no KRaft quorum."""
     partitions: tuple[PartitionStatus, ...]
@@ -82,7 +83,8 @@ class Status:
 
 
 def status_of(bootstrap: str, timeout_s: float = 5.0) -> Status:
-    """Ask the cluster. Raise WireError if none of its brokers answers."""
+    """Ask the cluster for its status and return it. Raise WireError if none of its brokers
+    answers."""
     cluster = WireCluster(REAL_WORLD, bootstrap, timeout_s)
     try:
         told = run(cluster.ask_any(ApiKey.METADATA, topics=None, allow_auto_topic_creation=False))

@@ -1,4 +1,4 @@
-"""The status of a cluster as lines for people, and as a document for programs."""
+"""Show the status of a cluster as lines for people, and as a document for programs."""
 
 from __future__ import annotations
 

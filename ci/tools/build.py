@@ -57,8 +57,8 @@ def _chosen(names: Sequence[str], lanes: list[list[Step]]) -> list[list[Step]]:
 
 
 def _component(step: Step) -> str:
-    """Return the doctor's name of the component that a step brings: "kafka 3.9.1" brings
-    kafka-jars-3.9.1."""
+    """Return the name by which the doctor lists the component that a step installs:
+    "kafka-jars-3.9.1" for "kafka 3.9.1"."""
     newest = f"kafka {places.KAFKA_VERSION}"
     if step.name == newest:
         return "kafka-jars"

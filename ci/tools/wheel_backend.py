@@ -34,12 +34,12 @@ MORE_FILES = (
     "requirements-java.lock",
     "requirements-node.lock",
 )
-"""Files beside the packages that the program reads, or that a package index shows."""
+"""Files outside the packages that the program reads, or that a package index shows."""
 KIT = '"""Names for plugins."""\n\nfrom ci.plugins.kit import __getattr__\n'
 """The content of a module that exists only in the wheel."""
 IGNORED = ("__pycache__", "*.pyc", ".*_cache", "README.md")
 FOR_THE_CHECKOUT = frozenset({"airgap", "checks", "docs", "wheel"})
-"""The folders of ci that only somebody with the checkout uses."""
+"""The folders of ci that are used only in a checkout, and are left out of the wheel."""
 _MODULE = re.compile(rf"({'|'.join(PACKAGES)})(\.\w+)+")
 """The pattern of a text that is the full name of a module, such as the argument of `python -m`."""
 _PACKAGE = re.compile(rf"({'|'.join(PACKAGES)})\.")

@@ -13,7 +13,8 @@ from chaos.record.run_directory import RUN_JSON, why_too_new
 from linearizability.verdict import Validity
 
 FILES = (RUN_JSON, "verdict.json", "history.parquet", "report.html")
-"""The files of a run; it is read again when one of them changes."""
+"""The files of a run that the list of runs is made from. The run is read again when one of them
+changes."""
 BYTES_MAX = 64 << 20
 MAGIC = b"PAR1"
 """The bytes with which Parquet files begin and end."""
@@ -26,7 +27,8 @@ COUNTS = ("ok", "fail", "info", "records_acknowledged", "records_read", "faults"
 
 
 class Unreadable(Exception):
-    """A run cannot be listed: the message is one sentence that says why and what to do."""
+    """Raised if a run cannot be listed; the message is one sentence that says why and what to
+    do."""
 
 
 @dataclass(frozen=True)

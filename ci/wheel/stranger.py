@@ -1,4 +1,5 @@
-"""Somebody who has nothing but Python and the wheel: an empty environment and an empty folder."""
+"""Act as a user who has nothing but Python and the wheel: an empty environment and an empty
+folder."""
 
 from __future__ import annotations
 
@@ -15,19 +16,19 @@ from pathlib import Path
 
 TIMEOUT_S = 900.0
 BEFORE = ("pip", "setuptools", "pkg_resources", "_distutils_hack")
-"""The packages of a new environment."""
+"""The packages that a new environment contains before the wheel is installed."""
 READY_S = 60.0
 
 
 class WalkFailed(Exception):
-    """A command ended otherwise than a stranger expects; the message has the command and the end of
-    its output."""
+    """Raised if a command did not end as expected; the message has the command and the end of its
+    output."""
 
 
 @dataclass(frozen=True)
 class Stranger:
-    """folder: where the commands are typed. cache: the folder of tools that `touchstone setup`
-    builds."""
+    """A user with nothing but the wheel. folder: where the commands are typed. cache: the folder of
+    tools that `touchstone setup` builds."""
 
     folder: Path
     cache: Path
@@ -38,7 +39,8 @@ class Stranger:
 
     @property
     def variables(self) -> dict[str, str]:
-        """The environment variables: of the developer's, only pip's and the network's."""
+        """The environment variables for commands; of the developer's own, only those of pip and the
+        network."""
         kept = {
             name: value
             for name, value in os.environ.items()

@@ -1,4 +1,4 @@
-"""The steps of a stranger with the wheel, each beside its bound."""
+"""Take the steps of a user with nothing but the wheel, each with a bound on its time or size."""
 
 from __future__ import annotations
 
@@ -18,7 +18,8 @@ BUILD = "import wheel_backend as b; print(b.build_wheel({0!r})); print(b.build_s
 BASE_MB_MAX = 80.0
 INSTALL_S_MAX, FIRST_CASE_S_MAX, FIRST_VERDICT_S_MAX = 20.0, 2.0, 12.0
 FOREIGN = re.compile(r"java|jdk|pyspark|go[-_]bin|polars", re.IGNORECASE)
-"""The packages that the base must not bring."""
+"""The pattern of names of packages that an installation of the wheel without extras must not
+install."""
 ADDRESS = re.compile(r"[\w.]+:\d+")
 TEMPLATE = places.ROOT / "docs" / "plugin-template"
 STEP = re.compile(r"^      - run: (.*)$", re.MULTILINE)
@@ -28,7 +29,8 @@ Step = tuple[str, Callable[[], Ratio | float | str]]
 
 
 class Walk:
-    """The steps of one walk, in order. dist: where the wheel and the source distribution go."""
+    """The steps of one user with the wheel, in order. dist: the folder for the wheel and the source
+    distribution."""
 
     def __init__(self, stranger: Stranger, dist: Path) -> None:
         self.stranger = stranger
@@ -36,7 +38,7 @@ class Walk:
         self.wheel = ""
 
     def perform(self) -> Table:
-        """Take every step; print each as it ends. Raise WalkFailed at the first that fails."""
+        """Take every step, and print each as it ends. Raise WalkFailed at the first that fails."""
         table = Table(("step", "result"))
         for name, step in self.steps():
             result = step()

@@ -11,10 +11,11 @@ from reference_impl.wire import ApiKey, Record, RecordBatch, Struct, request_def
 
 
 class Conversation:
-    """A broker that answers requests."""
+    """A client's conversation with a broker: builds requests, sends them, and returns the
+    answers."""
 
     now_ms: int
-    """The time of the client's clock."""
+    """The current time of the client's clock, in milliseconds."""
 
     def ask(self, api: ApiKey, version: int, body: Struct) -> Struct:
         """Send one request and return its response."""
@@ -68,7 +69,8 @@ class Conversation:
         acks: int = -1,
         transactional_id: str | None = None,
     ) -> Struct:
-        """Build a Produce for one partition (version 12 and below: by name)."""
+        """Return the body of a Produce request for one partition (in version 12 and below, by the
+        topic's name)."""
         of = request_definition(ApiKey.PRODUCE)
         row = of.struct(
             "PartitionProduceData", index=partition, records=memoryview(bytearray(records))
@@ -84,7 +86,8 @@ class Conversation:
         return RecordBatch([Record(value.encode()) for value in values], **fields).encode()
 
     def fetch_body(self, topic: str, offset: int = 0, partition: int = 0, **fields: Any) -> Struct:
-        """Build a Fetch for one partition (version 12 and below: by name)."""
+        """Return the body of a Fetch request for one partition (in version 12 and below, by the
+        topic's name)."""
         of = request_definition(ApiKey.FETCH)
         fields = {"max_wait_ms": 0, "min_bytes": 1, "max_bytes": 1 << 20, **fields}
         wanted = of.struct(

@@ -30,7 +30,7 @@ class Step:
 
 @dataclass(frozen=True)
 class Plan:
-    """A scenario whose nemesis is replaced by given steps."""
+    """A scenario with the steps that replace its nemesis."""
 
     scenario: Scenario
     steps: tuple[Step, ...]
@@ -49,7 +49,7 @@ class Plan:
 
     @property
     def faults(self) -> int:
-        """The number of its faults, heals not counted."""
+        """The number of the plan's faults; heals are not counted."""
         return sum(not isinstance(step.fault, Heal) for step in self.steps)
 
     @property
@@ -68,7 +68,7 @@ class Plan:
     @classmethod
     def read(cls, directory: Path, *, anyway: bool) -> Plan:
         """Read the plan of a run. Raise UsageError if there is none, if this version cannot perform
-        it, or if it was made for other code, unless that is to be ignored."""
+        it, or if it was made for other code and `anyway` is not set."""
         file = directory / FILE
         try:
             found = json.loads(file.read_text())

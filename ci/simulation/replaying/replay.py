@@ -30,7 +30,7 @@ STORY = "story.txt"
 
 @dataclass(frozen=True)
 class Performed:
-    """One performance of a plan: its outcome, and its story."""
+    """One performance of a plan: its outcome, and its story in numbered steps."""
 
     plan: Plan
     outcome: Outcome
@@ -38,8 +38,8 @@ class Performed:
 
 
 def perform_plan(plan: Plan, runs: Path) -> Performed:
-    """Perform a plan and judge it. Keep it in `runs` with its plan and its story if it is not
-    valid."""
+    """Perform a plan and judge the run. If the run is not valid, keep it in `runs`, with its plan
+    and its story."""
     with tempfile.TemporaryDirectory(prefix="touchstone-replay-") as scratch:
         outcome, noted = attempt(plan.scenario, runs, Path(scratch), plan.nemesis)
     text = story(plan.scenario, outcome, noted or list(struck_in(Path(outcome.kept))))
@@ -109,9 +109,9 @@ def shrink(plan: Plan, limit_s: float = SHRINK_LIMIT_S) -> tuple[Plan, int]:
 def replayed(
     directory: Path, *, reduced: bool, anyway: bool, target: str | None = None
 ) -> tuple[Performed, str]:
-    """Perform the plan of a run again, reduced if asked for. Return the performance and a sentence
-    about it. target: perform it in real time on this target, after it was reduced in virtual time.
-    Raise UsageError."""
+    """Perform the plan of a run again; first reduce it if `reduced`. Return the performance and a
+    sentence about it. target: perform it in real time on this target, after it was reduced in
+    virtual time. Raise UsageError."""
     plan = Plan.read(directory, anyway=anyway)
     said = ""
     if reduced:

@@ -15,7 +15,7 @@ Fails = Callable[[Plan], bool]
 
 @dataclass
 class Shrinking:
-    """The smallest plan so far, and how it was found."""
+    """Searches for a smaller plan that fails in the same way, and keeps the smallest so far."""
 
     plan: Plan
     fails: Fails
@@ -46,7 +46,7 @@ class Shrinking:
         return False
 
     def _shorten(self) -> None:
-        """Let the attack end earlier, with the faults that have their time before."""
+        """Let the attack end earlier, with only the faults that come before its new end."""
         while self.plan.scenario.seconds / 2 >= SECONDS_MIN:
             seconds = self.plan.scenario.seconds / 2
             scenario = replace(self.plan.scenario, seconds=seconds)
@@ -54,7 +54,7 @@ class Shrinking:
                 return
 
     def _drop_steps(self) -> None:
-        """Leave out the half, a quarter … of the steps, at last each single one."""
+        """Leave out half of the steps, then a quarter and so on, and finally single steps."""
         size = len(self.plan.steps)
         while size:
             first = 0

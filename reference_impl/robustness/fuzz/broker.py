@@ -44,7 +44,7 @@ POLL_S = 0.01
 
 
 class Violation(Exception):
-    """The broker violates a requirement; the message is one sentence."""
+    """Raised if the broker violates a requirement; the message is one sentence."""
 
 
 @dataclass(frozen=True)
@@ -108,7 +108,7 @@ class Broker:
             time.sleep(POLL_S)
 
     def resident_bytes(self) -> int:
-        """Return the process's resident memory."""
+        """Return the resident memory of the broker's process, in bytes."""
         return resident_bytes(self.process.process.pid)
 
     def descriptors(self) -> int:

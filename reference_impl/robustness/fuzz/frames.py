@@ -28,7 +28,7 @@ from reference_impl.wire.codec.schema import Definition
 
 PRINCIPAL = definition("DefaultPrincipalData")
 FORWARDED = 0.8
-"""The share of envelopes that hold a request."""
+"""The share of Envelope requests that contain another request."""
 CLIENT_IDS = ("fuzz", "fuzz-client", "", None, "x" * 300)
 LENGTHS = (-1, -2, -(2**31), 0, 1, 2, 127, 128, 1000, 0x7FFF, 0x8000, 10**6, 2**31 - 1)
 
@@ -84,7 +84,8 @@ class Frames:
         return self._frame(api_key, version, data)
 
     def _body(self, api_key: int, version: int) -> tuple[Definition, Struct]:
-        """Return random fields; draw again if a random text is too long to be written."""
+        """Return a body with random fields. If a random text is too long to be written, draw all
+        fields again."""
         of = request_definition(api_key)
         while True:
             body = chance.message(of, version, self.random, self._values.choose)
@@ -124,7 +125,7 @@ def _dropped(random: Random, pieces: list[Piece], _flexible: bool) -> bytes:
 
 
 def _doubled(random: Random, pieces: list[Piece], _flexible: bool) -> bytes:
-    """Return the bytes with one piece, or a run of pieces, repeated."""
+    """Return the bytes with one piece, or a series of pieces, repeated."""
     at = random.randrange(len(pieces) or 1)
     run = pieces[at : at + random.randint(1, 5)]
     return _joined(pieces[:at] + run * random.choice((2, 2, 50)) + pieces[at + len(run) :])

@@ -23,15 +23,15 @@ from reference_impl.wire import (
 )
 
 MAY_WAIT = frozenset({ApiKey.FETCH, ApiKey.JOIN_GROUP, ApiKey.SYNC_GROUP, ApiKey.SHARE_FETCH})
-"""The APIs that are answered only when something happens, which may be never, so that the client
-does not wait long."""
+"""The APIs that are answered only when some event happens, which may never happen, so that the
+client does not wait long."""
 WAITED_S = 0.1
 SHOWN_BYTES = 1000
 
 
 @dataclass
 class Judge:
-    """Reads and judges what the broker sends, and counts it."""
+    """Reads and judges the broker's responses, and counts them."""
 
     broker: Broker
     counts: Counter[str] = field(default_factory=Counter)
@@ -142,6 +142,7 @@ class Judge:
 
 
 def shown(frame: bytes) -> str:
-    """Return the readable part of a frame; the command that reproduces the case has the rest."""
+    """Return the first bytes of a frame in hexadecimal; the command that reproduces the case yields
+    the rest."""
     rest = len(frame) - SHOWN_BYTES
     return frame[:SHOWN_BYTES].hex() + (f"… and {rest} bytes more" if rest > 0 else "")

@@ -14,10 +14,11 @@ from reference_impl.robustness.hostile.witness import TOPIC
 from reference_impl.robustness.process import PATIENCE_S
 
 GROWTH_BYTES_MAX = 48 << 20
-"""The most bytes by which the memory may grow besides the largest step, since the first large
+"""The most bytes by which the memory may grow, not counting the largest step, since the first large
 request may leave some memory behind once."""
 STEP_BYTES_MAX = 96 << 20
-"""The most bytes of the largest step. One bomb alone would need 160 MiB."""
+"""The most bytes by which the memory may grow between two samples. One decompression bomb alone
+would need 160 MiB."""
 
 
 @dataclass

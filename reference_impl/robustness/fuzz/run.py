@@ -35,8 +35,8 @@ WAIT_CPU_S_MAX = 1.0
 """The most CPU time in seconds that the broker may use between a request of the witness and its
 answer."""
 SAMPLES = 10
-"""The number of times that the broker is emptied and measured in a run; the first ends the
-warm-up."""
+"""How often in a run the topics and groups are deleted and the memory is measured; the first time
+ends the warm-up."""
 
 TOPICS_EVERY = 10
 """The number of cases after which deleted topics are created again."""
@@ -44,7 +44,7 @@ TOPICS_EVERY = 10
 
 @dataclass
 class Outcome:
-    """The counts of a run, and the violations that it found."""
+    """The counts of a fuzz run, and the violations that it found."""
 
     seed: int
     cases: int = 0
@@ -54,12 +54,12 @@ class Outcome:
     records_verified: int = 0
     """The number of records that the well-behaved client has verified."""
     apis_unanswered: set[tuple[str, int]] = field(default_factory=set)
-    """(name of the listener, API key) of those without an answer."""
+    """(name of the listener, API key) of the APIs that never answered."""
 
 
 @dataclass
 class Fuzz:
-    """One fuzz run against one broker."""
+    """One fuzz run against one broker: its cases, its well-behaved client and its counts."""
 
     seed: int
     broker: Broker

@@ -33,7 +33,7 @@ class Sent:
 
 
 class BeyondTheWindow(Exception):
-    """A batch that was sent again is older than those that the broker remembers after its
+    """Raised if a batch that was sent again is older than those that the broker remembers after its
     restart."""
 
 

@@ -10,7 +10,7 @@ from reference_impl.wire import ErrorCode, RecordBatch
 
 
 class Stored(NamedTuple):
-    """One record."""
+    """One record as the log stores it."""
 
     offset: int
     key: bytes | None

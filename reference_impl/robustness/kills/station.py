@@ -27,11 +27,12 @@ CONFIG = {
 
 
 class Broken(Exception):
-    """The broker broke a promise; the message is one sentence."""
+    """Raised if the broker broke a promise; the message is one sentence."""
 
 
 class Gone(Exception):
-    """The broker died before it answered, so the outcome of the request is unknown."""
+    """Raised if the broker died before it answered, so that the outcome of the request is
+    unknown."""
 
 
 class Station:
