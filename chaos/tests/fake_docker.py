@@ -1,4 +1,4 @@
-"""A Docker daemon as the SDK shows it, without a daemon: what was made, and what was asked."""
+"""Fake a Docker daemon as its SDK shows it: remember what was created, and what was requested."""
 
 from __future__ import annotations
 

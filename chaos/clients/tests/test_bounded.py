@@ -1,4 +1,4 @@
-"""Calls that take no account of their time-out."""
+"""Test that calls into libraries that ignore their time-out are bounded."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Members of groups against a real broker process: the reference."""
+"""Test members of groups by confluent-kafka against a real broker process, the reference."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ def member(
 def poll_until(
     client: ConfluentClient, done: Callable[[list[Completion]], bool]
 ) -> list[Completion]:
-    """Poll until enough is seen, within a bound."""
+    """Poll until `done` is true of the polls, within a time limit. Return the polls."""
     polls: list[Completion] = []
     deadline = time.monotonic() + 60
     while not done(polls):
@@ -153,7 +153,8 @@ def test_a_member_that_is_none_is_told(cluster: Cluster) -> None:
 
 @pytest.mark.needs("toxiproxy")
 class Joining:
-    """A consumer that joins while it is polled, is given a record, and is rebalanced again."""
+    """A consumer of confluent-kafka that imitates a rebalance during a poll: it joins, gets a
+    record, and is rebalanced again."""
 
     def __init__(self, config: Mapping[str, object]) -> None:
         self.polls = 0
@@ -193,8 +194,8 @@ def test_a_record_is_told_with_the_member_that_took_it(monkeypatch: pytest.Monke
 def test_what_a_member_owns_is_of_a_generation_by_the_classic_protocol_alone(
     protocol: str, told: int | None
 ) -> None:
-    """Under KIP-848 the epoch belongs to the member, whose listener may still get an older
-    assignment later."""
+    """A member's rows have a generation only under the classic protocol. Under KIP-848 the epoch
+    belongs to the member, whose listener may still get an older assignment later."""
     settings = group_settings(GroupSettings("g", GroupProtocol(protocol), "range", False))
     rows = MembershipRows(REAL_WORLD, settings)
     rows.assigned({("t", 0): None}, [("t", 0)], {"member_id": "m", "generation": 5})

@@ -1,4 +1,4 @@
-"""Apache Kafka's own clients as clients of a run, against a real broker process."""
+"""Test Apache Kafka's own clients as clients of a run, against a real broker process."""
 
 from __future__ import annotations
 
@@ -131,7 +131,7 @@ def test_the_process_ends_with_its_last_client_and_says_so_to_who_asks_still() -
 
 
 def poll_until(member: JavaClient, is_enough: Callable[[Completion], bool]) -> list[Completion]:
-    """Return the polls of a member, up to the one that is enough."""
+    """Return the polls of a member, up to the first for which `is_enough` is true."""
     polls: list[Completion] = []
     while not polls or not is_enough(polls[-1]):
         assert len(polls) < 200

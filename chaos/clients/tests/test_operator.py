@@ -1,4 +1,4 @@
-"""Operations on topics and on committed offsets, against a real broker process."""
+"""Test operations on topics and on committed offsets, against a real broker process."""
 
 from __future__ import annotations
 

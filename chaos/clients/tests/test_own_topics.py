@@ -1,4 +1,4 @@
-"""A run removes only its own topics and groups from somebody else's cluster."""
+"""Test that a run removes only its own topics and groups from somebody else's cluster."""
 
 from __future__ import annotations
 
@@ -43,7 +43,8 @@ def topics(bootstrap: str) -> set[str]:
 
 
 def make(bootstrap: str, nonce: bytes, *names: str, by: bytes | None = None) -> list[str]:
-    """Create topics with one record each, of the run or of somebody else."""
+    """Create topics with one record each, which contains the nonce of the run, or `by` if that is
+    given. Return their names."""
     made = [f"touchstone-{nonce.hex()}-{name}" for name in names]
     admin = Admin(REAL_WORLD, bootstrap)
     run(admin.create_topics([TopicSpec(name, 1) for name in made], 1, WAIT_S))

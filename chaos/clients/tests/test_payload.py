@@ -1,4 +1,4 @@
-"""Payloads: ours are known, everything else is told from ours."""
+"""Test that payloads of this run are recognised, and all others are told apart from them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The raw reader against replicas in memory: what it says of leaders, and what of followers."""
+"""Test what the raw reader reports of leaders and of followers, against replicas in memory."""
 
 from __future__ import annotations
 
@@ -32,12 +32,12 @@ def batch(base_offset: int, values: Sequence[int]) -> bytes:
 
 
 class Replicas:
-    """Node 1 leads; each node has a log and a high watermark."""
+    """Replicas in memory, of which node 1 leads; each node has a log and a high watermark."""
 
     def __init__(self, logs: dict[int, list[int]], high_watermarks: dict[int, list[int]]) -> None:
         self.logs = logs
         self.high_watermarks = high_watermarks
-        """The high watermark of each fetch in turn; later fetches get the last one."""
+        """The high watermarks that successive fetches return; later fetches get the last one."""
         self.registered = dict(ADDRESSES)
         self.in_sync = tuple(ADDRESSES)
         self.records_per_answer: int | None = None
@@ -138,7 +138,8 @@ def test_a_replica_that_is_away_is_an_incomplete_read(monkeypatch: pytest.Monkey
 def test_a_follower_that_learns_nothing_is_read_to_where_its_leader_has_committed(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """Apache Kafka 4.3.1 leaves it there where nobody writes (docs/findings.md)."""
+    """A follower that does not learn the newest high watermark is read up to its leader's. Apache
+    Kafka 4.3.1 leaves an old one where nobody writes (docs/findings.md)."""
     logs = {1: [10, 11, 12], 2: [10, 11, 12], 3: [10, 11, 12, 13]}
     completion = read(Replicas(logs, {1: [3], 2: [3], 3: [1]}), monkeypatch)
     assert completion.outcome is Outcome.OK
@@ -180,7 +181,8 @@ def test_a_follower_that_is_not_in_sync_is_read_no_further_than_it_says(
 def test_a_follower_that_has_deleted_more_than_its_leader_is_read_from_its_start(
     start: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """It led before, and was cut off when the others had not heard of the deletion."""
+    """A follower with a higher log start than its leader is read from its own start. Such a
+    follower led before, and was cut off before the others had heard of its deletion."""
     values = [*range(10, 18)]
     replicas = Replicas(dict.fromkeys(ADDRESSES, values), {n: [8] for n in ADDRESSES})
     replicas.starts[3] = start

@@ -1,4 +1,4 @@
-"""A lone member of a group against a real broker process: what the history has of its requests."""
+"""Test what the history records of a raw group member's requests, against a real broker process."""
 
 from __future__ import annotations
 

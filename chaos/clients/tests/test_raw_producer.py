@@ -1,4 +1,5 @@
-"""The raw producer against a real broker process: what it may do, and what it must be refused."""
+"""Test the raw producer against a real broker process: which requests succeed, and which the broker
+refuses."""
 
 from __future__ import annotations
 
@@ -68,7 +69,7 @@ def producer(request: pytest.FixtureRequest, cluster: Cluster) -> Iterator[RawPr
 
 
 def log(cluster: Cluster, topic: str, partition: int = 0) -> list[Record]:
-    """Return the records of a partition, control records too."""
+    """Return the records of a partition, including control records."""
     client = RawClient(REAL_WORLD, cluster.bootstrap, NONCE)
     read = run(client.perform(ReadAll(((topic, partition),), raw=True)))
     run(client.close())
@@ -77,7 +78,7 @@ def log(cluster: Cluster, topic: str, partition: int = 0) -> list[Record]:
 
 
 def outcomes(producer: RawProducer, *operations: Operation) -> list[str]:
-    """Perform operations; return how each ended, with the error of a refused one."""
+    """Perform operations. Return the outcome of each, with the error of a refused one."""
     ended = [run(producer.perform(operation)) for operation in operations]
     return [completion.error or completion.outcome.value for completion in ended]
 

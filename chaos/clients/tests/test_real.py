@@ -1,4 +1,5 @@
-"""Both clients against a real broker process: the reference, which needs nothing but Python."""
+"""Test both clients against a real broker process: the reference, which needs nothing but
+Python."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The reference clients as clients of a run, against a real broker process."""
+"""Test the reference clients as clients of a run, against a real broker process."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
 def perform(
     cluster: Cluster, *operations: Operation, settings: ClientSettings | None = None
 ) -> list[Completion]:
-    """Run one client, from its first operation to its last."""
+    """Perform the operations with one new client, and close it. Return the completions."""
     client = ReferenceClient(REAL_WORLD, cluster.bootstrap, settings or ClientSettings(), NONCE)
     try:
         return [run(client.perform(operation)) for operation in operations]

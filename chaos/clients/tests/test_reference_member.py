@@ -1,4 +1,4 @@
-"""Members of consumer groups by the reference client, against a real broker process."""
+"""Test members of consumer groups by the reference client, against a real broker process."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ def member(
     auto_commit: bool = False,
     kind: tuple[GroupProtocol, str] = (GroupProtocol.CONSUMER, "uniform"),
 ) -> ReferenceClient:
-    """Return a member of a group that is called like its topic."""
+    """Return a member of a group that has the same name as its topic."""
     group = GroupSettings(topic, *kind, auto_commit)
     client = ReferenceClient(REAL_WORLD, cluster.bootstrap, ClientSettings(group=group), NONCE)
     assert run(client.perform(Subscribe((topic,)))).outcome is Outcome.OK
@@ -78,7 +78,7 @@ def member(
 
 
 def poll_for_records(client: ReferenceClient) -> list[Completion]:
-    """Return the polls of a member, up to the one with records."""
+    """Return the polls of a member, up to the first that returned records."""
     polls: list[Completion] = []
     deadline = time.monotonic() + 60
     while not polls or not polls[-1].records:

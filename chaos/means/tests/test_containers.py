@@ -1,4 +1,5 @@
-"""Containers as children, and what dead owners have left; Docker itself is not needed here."""
+"""Test containers that are treated like child processes, and the removal of what dead owners have
+left, with a fake of Docker."""
 
 from __future__ import annotations
 
@@ -111,7 +112,7 @@ def own_group() -> str:
 
 
 def state_of(pid: int) -> str:
-    """proc_pid_stat(5): the state of a process, in one letter."""
+    """Return the state of a process as one letter (proc_pid_stat(5))."""
     return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
 
 

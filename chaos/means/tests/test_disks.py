@@ -1,4 +1,4 @@
-"""Probes of disks: each fault has its effect on a writer in another process, and heals."""
+"""Test that each fault of a disk has its effect on a writer in another process, and heals."""
 
 from __future__ import annotations
 
@@ -113,7 +113,8 @@ def test_a_write_to_a_frozen_disk_hangs_until_the_thaw(disk: Disk) -> None:
 def test_a_process_is_halted_only_when_its_last_system_call_has_ended(
     disk: Disk, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A thread that hangs on a disk takes no SIGSTOP, and may have been given the only one."""
+    """A process counts as halted only when its last system call has ended: a thread that hangs on a
+    disk handles no SIGSTOP, even if it is the one that got the signal."""
     counted = tmp_path / "counted"
     (disk.mount_point / "file").write_bytes(b"")
     disk.freeze()

@@ -1,4 +1,4 @@
-"""One sentence says what was removed, and none is printed if nothing was."""
+"""Test that one sentence says what was removed, and that none is printed if nothing was removed."""
 
 from __future__ import annotations
 

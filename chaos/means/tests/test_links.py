@@ -1,4 +1,4 @@
-"""Links through a real toxiproxy, between a client and an echo server on loopback."""
+"""Test links through a real toxiproxy, between a client and an echo server on loopback."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The table of mounts is read as the kernel writes it."""
+"""Test that the table of mounts is read as the kernel writes it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""Notes of what is owed to foreign nodes: whose are believed, and how often they are followed."""
+"""Test the notes about repairs of foreign nodes: whose notes are trusted, and how often they are
+performed."""
 
 from __future__ import annotations
 
@@ -21,7 +22,7 @@ ADDRESS = ("127.0.0.1", 9)
 
 @pytest.fixture(autouse=True)
 def temporary(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Everybody's directory for temporary files."""
+    """Provide a directory that takes the place of the machine's directory for temporary files."""
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
     return tmp_path
 
@@ -35,7 +36,8 @@ def left_by_a_dead_owner(tmp_path: Path, *command: str) -> Path:
 
 
 def test_nobody_elses_notes_are_believed(tmp_path: Path) -> None:
-    """A directory for temporary files is everybody's, and notes name commands."""
+    """Notes of other users are not trusted: every user can write to the directory for temporary
+    files, and notes name commands."""
     left = left_by_a_dead_owner(tmp_path, "touch", "done")
     left.chmod(0o777)
     assert owed.repair_leftovers().nodes == []

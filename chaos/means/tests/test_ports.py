@@ -1,4 +1,4 @@
-"""Ports that the kernel will not give to anybody else."""
+"""Test that chosen ports are never those that the kernel gives to outgoing connections."""
 
 from __future__ import annotations
 

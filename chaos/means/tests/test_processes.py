@@ -1,4 +1,4 @@
-"""Child processes end with the process that started them, whatever ends it."""
+"""Test that child processes end with the process that started them, however that process ends."""
 
 from __future__ import annotations
 
@@ -170,7 +170,8 @@ def test_a_process_number_used_again_is_not_taken_for_the_owner() -> None:
 
 
 def test_of_what_was_struck_nothing_runs_any_more_and_then_it_is_gone(tmp_path: Path) -> None:
-    """A hundred threads that count: none of them counts on."""
+    """After a strike no thread of a process runs any more, and then the process is gone. The test
+    lets a hundred threads count, and requires that none continues."""
     source = (
         "import threading\n"
         "def count():\n"

@@ -1,4 +1,4 @@
-"""The World of threads keeps what chaos/world.py says of every World."""
+"""Test that the World of threads keeps the rules that chaos/world.py states for every World."""
 
 from __future__ import annotations
 

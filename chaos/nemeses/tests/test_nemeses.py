@@ -1,5 +1,5 @@
-"""All nemeses declare their faults, wait sanely, heal after every fault, and have one schedule per
-seed."""
+"""Test that all nemeses declare their faults, wait for reasonable times, heal after every fault,
+and have one schedule per seed."""
 
 from __future__ import annotations
 

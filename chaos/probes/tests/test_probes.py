@@ -1,4 +1,4 @@
-"""The probes prove the faults; these prove that a probe fails where there is no fault."""
+"""Test that a probe fails if its fault has no effect."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def test_every_fault_that_some_target_performs_has_a_probe() -> None:
 
 
 class Harmless:
-    """A cluster on which faults do nothing, though it says that they struck."""
+    """A cluster on which faults do nothing, although it reports that they struck."""
 
     def __init__(self, cluster: LocalCluster) -> None:
         self._cluster = cluster

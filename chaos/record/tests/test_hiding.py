@@ -1,4 +1,4 @@
-"""Secrets are in no file of a run, and what is no secret is in all of them."""
+"""Test that no file of a run contains a secret, and that settings which are not secret are kept."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""The table of outcomes: cautious, complete, and in agreement with the wire's own."""
+"""Test that the table of outcomes is cautious and complete, and agrees with the error codes of the
+wire protocol."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The recorder: rows of each operation, and what a killed run keeps."""
+"""Test the recorder: the rows of each operation, and the rows that a killed run keeps."""
 
 from __future__ import annotations
 

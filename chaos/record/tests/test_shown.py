@@ -1,4 +1,5 @@
-"""Each thing that a run may show is seen where it is, and missed where it is not."""
+"""Test that each event that a run may show is counted if it occurs in a history, and missed if it
+does not."""
 
 from __future__ import annotations
 

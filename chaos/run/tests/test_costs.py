@@ -24,7 +24,8 @@ def test_phases_are_told_in_their_order_also_where_one_failed() -> None:
 
 
 def test_memory_is_ours_and_our_helpers_but_not_the_nodes(tmp_path: Path) -> None:
-    """Both are other pythons; the command line of one names the directory of the nodes."""
+    """The measured memory includes this process and its helpers, but not the nodes, whose command
+    lines name the directory of the nodes."""
     helper, node = (
         subprocess.Popen(
             [sys.executable, "-c", SAY_READY, *more], stdin=subprocess.PIPE, stdout=subprocess.PIPE

@@ -1,4 +1,4 @@
-"""A run's history records its topics: their settings, and what brokers add."""
+"""Test that a run's history records its topics: their settings, and those that brokers add."""
 
 from __future__ import annotations
 

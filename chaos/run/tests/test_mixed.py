@@ -1,4 +1,4 @@
-"""Attacks on clusters of which some nodes are Apache Kafka and the others the reference."""
+"""Test attacks on clusters in which some nodes are Apache Kafka and the others the reference."""
 
 from __future__ import annotations
 

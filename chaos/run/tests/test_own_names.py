@@ -1,4 +1,5 @@
-"""Names of a run's own: every operation goes out under them, and every row comes back without."""
+"""Test that each operation reaches the cluster with the run's own names, and each row has the
+workload's names."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The runner against a cluster in memory: what it records, and what it leaves behind."""
+"""Test the runner against a cluster in memory: what it records, and what it leaves behind."""
 
 from __future__ import annotations
 
@@ -241,7 +241,7 @@ def test_a_cluster_that_does_not_get_well_is_told(
 
 
 class Refused(FakeClient):
-    """Every record of it is refused."""
+    """A client whose every record is refused."""
 
     async def perform(self, operation: Operation) -> Completion:
         if isinstance(operation, Send):

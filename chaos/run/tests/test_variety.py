@@ -1,4 +1,5 @@
-"""A seed varies the same things each time, never against what the workload or the scenario says."""
+"""Test that a seed always draws the same settings, and that settings of the workload or scenario
+override them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Counts of what a history shows of durability and order."""
+"""Test the counts of lost, duplicated and reordered records in a history."""
 
 from __future__ import annotations
 

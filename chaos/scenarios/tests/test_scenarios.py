@@ -1,4 +1,5 @@
-"""Scenarios as values: what fits, what is expected, and that a seed fixes all of it."""
+"""Test scenarios as values: which of them fit together, which verdict is expected, and that a seed
+determines all of it."""
 
 from __future__ import annotations
 

@@ -30,8 +30,8 @@ def hashes_in_a_process(runs: Sequence[Run], hash_seed: str) -> dict[Run, str]:
 
 @pytest.fixture(scope="module")
 def twice() -> tuple[dict[Run, str], dict[Run, str]]:
-    """Make the runs in two processes at once, in the second backwards and without the other
-    seed."""
+    """Make the runs in two processes at once; the second process makes only those of the first
+    seed, in reverse order. Return the hashes of both."""
     first = [(*scene, seed) for scene in SCENES for seed in ("1", "2")]
     again = [(*scene, "1") for scene in reversed(SCENES)]
     with ThreadPoolExecutor(2) as pool:

@@ -1,4 +1,5 @@
-"""The disk of a simulated node: what a crash leaves of files and names, and what faults refuse."""
+"""Test the disk of a simulated node: which files and names survive a crash, and what faults
+refuse."""
 
 from __future__ import annotations
 

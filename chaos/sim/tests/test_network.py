@@ -1,4 +1,4 @@
-"""The network: order within a connection, cuts, and what a heal brings back."""
+"""Test the simulated network: the order within a connection, cuts, and the effect of a heal."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class Echo:
 
 
 class Caller:
-    """A client that keeps what it hears."""
+    """A client that remembers what it receives."""
 
     def __init__(self, network: Network, source: int = CLIENTS) -> None:
         self.lines: list[Line] = []
@@ -52,7 +52,7 @@ def started(seed: int = 1) -> tuple[VirtualWorld, Echo, Caller]:
 
 
 def settle(world: VirtualWorld) -> None:
-    """Let everything happen."""
+    """Perform all scheduled actions until none is left."""
     while world.agenda.step():
         pass
 

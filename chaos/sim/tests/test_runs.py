@@ -1,4 +1,5 @@
-"""Whole runs in virtual time: the clean node is never accused, planted bugs are caught."""
+"""Test whole runs in virtual time: the correct broker is never accused, and planted bugs are
+caught."""
 
 from __future__ import annotations
 

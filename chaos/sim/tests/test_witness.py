@@ -1,4 +1,5 @@
-"""The witness blames the client for what no broker said, and nobody for a correct run."""
+"""Test that the witness blames the client for claims that no broker's answer supports, and nobody
+in a correct run."""
 
 from __future__ import annotations
 
@@ -21,7 +22,8 @@ SEEDS = (1, 2, 3, 4)
 def judged(
     bug: str | None, workload: str, nemesis: str, seed: int, runs: Path
 ) -> tuple[set[str], list[str]]:
-    """Return the checkers that accuse somebody, and what the witness says of the client."""
+    """Return the checkers that accuse somebody, and the false claims of clients that the witness
+    found."""
     target = Sim(bug)
     directory = simulate(target, workload, nemesis, seed, runs).directory
     opinions = check(directory, grouped=False).checkers.items()

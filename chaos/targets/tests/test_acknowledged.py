@@ -1,4 +1,5 @@
-"""No fault takes what a node has acknowledged after a sync, and no dead disk lets a sync lie."""
+"""Test that no fault removes data that a node has acknowledged after a sync, and that no sync on a
+dead disk reports success."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Apache Kafka in JVMs: one node of 3.9, and three of 4.3 with every link proxied."""
+"""Test Apache Kafka in JVMs: one node of 3.9, and three of 4.3 with every link proxied."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""Somebody else's Kafka: reached or not, never harmed."""
+"""Test the target that is only an address: whether it can be reached, and that it is never
+harmed."""
 
 from __future__ import annotations
 

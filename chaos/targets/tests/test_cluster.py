@@ -1,4 +1,4 @@
-"""The end and the heal of a cluster of which not everything goes as it should."""
+"""Test the end and the heal of a cluster in which some steps fail."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ def test_a_node_that_does_not_start_keeps_no_other_from_coming_back(tmp_path: Pa
 
 
 class Hanging:
-    """A process that the kernel does not let go, not even of a SIGKILL."""
+    """A process that does not end even after SIGKILL, because the kernel does not release it."""
 
     pid = (1 << 22) + 1  # of nobody: the largest there is, is one less
     returncode = None

@@ -1,4 +1,5 @@
-"""Faults of disks as clients of a broker meet them: a produce hangs, is refused, is forgotten."""
+"""Test faults of disks as clients of a broker observe them: a produce hangs, is refused, or is
+lost."""
 
 from __future__ import annotations
 
@@ -93,7 +94,7 @@ def send(cluster: Cluster, count: int) -> None:
 
 
 def log_end(cluster: Cluster) -> int:
-    """Ask for the partition's log end offset until a leader tells it."""
+    """Ask for the partition's log end offset until a leader answers. Return the offset."""
     consumer = Consumer(
         {"bootstrap.servers": cluster.bootstrap, "group.id": "unused", "log_level": 0}
     )

@@ -1,4 +1,4 @@
-"""Nodes that SSH or Kubernetes runs: what reaches the other side is what was meant."""
+"""Test that nodes run by SSH or Kubernetes get the intended commands on the other side."""
 
 from __future__ import annotations
 

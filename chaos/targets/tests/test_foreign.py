@@ -1,4 +1,5 @@
-"""Clusters that somebody else describes: what is offered, what is refused, and how it is left."""
+"""Test clusters that a file describes: the faults that they offer, the files that are refused, and
+the state in which they are left."""
 
 from __future__ import annotations
 
@@ -255,7 +256,8 @@ def test_its_own_log_is_kept_and_what_we_started_is_ended(cluster: Cluster, tmp_
 
 @contextmanager
 def running_before(file: Path) -> Iterator[tuple[subprocess.Popen[bytes], tuple[str, int]]]:
-    """Its owner has started it; whatever runs at the end is ended."""
+    """Start the broker as its owner would before an attack. Yield its process and address, and end
+    it afterwards."""
     owner = subprocess.Popen(["sh", str(file.parent / "start.sh")], stdout=subprocess.DEVNULL)
     try:
         address = ("127.0.0.1", int(file.read_text().split(":")[1].split('"')[0]))

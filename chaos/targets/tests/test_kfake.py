@@ -1,4 +1,4 @@
-"""kfake: a child process that can be killed, and that some requests kill."""
+"""Test kfake: a child process that can be killed, and that some requests kill."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Addresses: every directed link has a proxy of its own, and clusters do not meet."""
+"""Test addresses: every directed link has its own proxy, and two clusters have none in common."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which links a fault of links means, on clusters of several sizes; toxiproxy is not needed."""
+"""Test which links a fault of links concerns, on clusters of several sizes, without toxiproxy."""
 
 from __future__ import annotations
 

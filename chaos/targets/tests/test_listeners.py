@@ -1,4 +1,4 @@
-"""Listeners that a configuration adds to those of a target."""
+"""Test listeners that a configuration adds to those of a target."""
 
 from __future__ import annotations
 

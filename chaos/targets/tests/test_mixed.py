@@ -1,4 +1,4 @@
-"""Apache Kafka and the reference in one cluster: how it is named, and who leads."""
+"""Test Apache Kafka and the reference in one cluster: the target's names, and which node leads."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def test_a_name_without_two_kinds_is_refused(name: str) -> None:
 
 
 def wait_for(what: str, found: Callable[[], int | None]) -> int:
-    """Return what `found` returns as soon as that is a number above zero."""
+    """Return the result of `found` as soon as it is a number above zero."""
     deadline = time.monotonic() + WAIT_S
     while not (number := found()):
         assert time.monotonic() < deadline, f"not within {WAIT_S:.0f} s: {what}"

@@ -1,4 +1,4 @@
-"""Valid names of targets, and the message for an invalid one."""
+"""Test valid names of targets, and the message for an invalid one."""
 
 from __future__ import annotations
 

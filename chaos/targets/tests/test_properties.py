@@ -1,4 +1,4 @@
-"""A node reads the settings written for it as they were meant."""
+"""Test that a node reads the settings that were written for it with their intended values."""
 
 from __future__ import annotations
 

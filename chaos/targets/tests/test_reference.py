@@ -1,4 +1,4 @@
-"""Our own broker as a target: killed, paused and cut off, one node or three."""
+"""Test the reference broker as a target: killed, paused and cut off, as one node or three."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Roles are resolved when the fault strikes, by the best informed node."""
+"""Test that roles are resolved when the fault strikes, by the node with the newest knowledge."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""Foreign clusters behind TLS and SASL: every client gets in, and no secret gets out."""
+"""Test foreign clusters behind TLS and SASL: every client is admitted, and no secret is
+revealed."""
 
 from __future__ import annotations
 

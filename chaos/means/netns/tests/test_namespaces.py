@@ -1,4 +1,5 @@
-"""Namespaces are made, ruled and removed; what a killed owner left is removed by the next command.
+"""Test that network namespaces are made, get their packet rules and are removed, also by the next
+command if their owner was killed.
 
 The probes prove how the rules affect packets (chaos/probes).
 """
@@ -42,7 +43,7 @@ def links() -> Iterator[NamespaceLinks]:
 
 
 def rules(links: NamespaceLinks, node: int) -> list[str]:
-    """Return the rules as the node's firewall itself prints them."""
+    """Return the packet rules as the node's own firewall prints them."""
     command = [*links.namespaces.enter(node), "/usr/sbin/iptables-save", "-t", "filter"]
     done = subprocess.run(command, capture_output=True, text=True, timeout=WAIT_S, check=True)
     return [line for line in done.stdout.splitlines() if line.startswith("-A")]

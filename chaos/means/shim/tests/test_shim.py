@@ -1,4 +1,5 @@
-"""The shim in processes of Python: its ledger, what is left after a loss of power, its clock."""
+"""Test the shim in Python processes: its ledger, the data that a loss of power leaves, and its
+clock."""
 
 from __future__ import annotations
 
@@ -54,7 +55,7 @@ def run(shim: Shim, program: str) -> str:
 
 
 def left(shim: Shim) -> dict[str, int]:
-    """Return the files and their sizes."""
+    """Return the files that are left, with their sizes."""
     root = shim.medium.root
     files = [path for path in root.rglob("*") if path.is_file()]
     return {str(path.relative_to(root)): path.stat().st_size for path in sorted(files)}

@@ -1,4 +1,5 @@
-"""No loss of power takes what a container has acknowledged after a sync; with Docker."""
+"""Test, with Docker, that no loss of power removes data that a container has acknowledged after a
+sync."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""The container of the reference is given whatever the broker imports beside Python's own."""
+"""Test that the container of the reference gets all libraries that the broker imports besides
+Python's own."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Addresses in containers, and that every directed link goes through toxiproxy."""
+"""Test the addresses in containers, and that every directed link passes through toxiproxy."""
 
 from __future__ import annotations
 
@@ -20,7 +20,8 @@ NODES = 3
 
 
 class FakeLinks(Links):
-    """A server that takes what it is told."""
+    """The links of a toxiproxy server that does not exist: it accepts every request and keeps the
+    added links."""
 
     added: list[Link]
     hangs = False

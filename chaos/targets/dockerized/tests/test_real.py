@@ -1,4 +1,5 @@
-"""The reference in a real container: struck, healed, and nothing left of it; with Docker."""
+"""Test, with Docker, that the reference in a real container can be struck and healed, and is
+removed completely."""
 
 from __future__ import annotations
 
