@@ -1,4 +1,5 @@
-"""A hunt with runs that are played: how often each is made, and what Ctrl-C leaves."""
+"""Test a hunt for planted bugs with faked runs: how often each run is made, and what Ctrl-C
+leaves."""
 
 from __future__ import annotations
 

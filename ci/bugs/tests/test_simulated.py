@@ -1,4 +1,4 @@
-"""A hunt in virtual time: a bug of a client is caught, and the client is blamed for it."""
+"""Test a hunt in virtual time: a bug of a client is caught, and the client is blamed for it."""
 
 from __future__ import annotations
 

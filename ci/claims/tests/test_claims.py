@@ -1,4 +1,4 @@
-"""The table of claims, and what results say about them."""
+"""Test the table of claims, and the results that examinations give for them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Comparisons of results: levels, groups of deviations, the page and the files."""
+"""Test comparisons of results: levels, groups of deviations, the page and the files."""
 
 from __future__ import annotations
 

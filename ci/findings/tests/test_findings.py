@@ -1,4 +1,4 @@
-"""Findings: told of runs that speak of a claim and came to their end, and of no others."""
+"""Test that findings are made of completed runs that concern a claim, and of no others."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The scenarios that run beside each other."""
+"""Test which scenarios may run at the same time."""
 
 from __future__ import annotations
 

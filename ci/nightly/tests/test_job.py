@@ -1,4 +1,5 @@
-"""Attacks in processes of their own: what comes back from each way in which they end."""
+"""Test attacks in separate processes: what is reported for each way in which such a process
+ends."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The matrix: its combinations, and what a row and the exit status tell of the runs."""
+"""Test the matrix: its combinations, and what a row and the exit status say of the runs."""
 
 from __future__ import annotations
 

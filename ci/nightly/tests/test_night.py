@@ -1,4 +1,4 @@
-"""A night with attacks that are played: what is run again, recorded and said."""
+"""Test a night with faked attacks: which are repeated, recorded and printed."""
 
 from __future__ import annotations
 

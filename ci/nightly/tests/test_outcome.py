@@ -1,4 +1,4 @@
-"""How a scenario's end is called, and what makes a night red."""
+"""Test the names of a scenario's endings, and which of them make a night fail."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The scenarios that a night would run."""
+"""Test which scenarios a night would run."""
 
 from __future__ import annotations
 

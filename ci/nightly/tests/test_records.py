@@ -1,4 +1,4 @@
-"""The records of nights: partitioned histories, and no more than the disk's bound."""
+"""Test the records of nights: partitioned histories, within the limit on disk space."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Verdicts have colours on a terminal alone, and none where NO_COLOR is set."""
+"""Test that verdicts are coloured only on a terminal, and not if NO_COLOR is set."""
 
 from __future__ import annotations
 

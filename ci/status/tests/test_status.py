@@ -1,4 +1,4 @@
-"""The status of a cluster: how it is shown, and that clusters can be asked for it."""
+"""Test how the status of a cluster is shown, and that clusters can be asked for it."""
 
 from __future__ import annotations
 
