@@ -137,6 +137,10 @@ class Appender(Worker):
         while self.unanswered and self.unanswered[0].sequence <= last:
             self._note_first()
 
+    @property
+    def done(self) -> int:
+        return len(self.acknowledged)
+
     def verify(self, link: Link) -> int:
         """Compare the log with what was acknowledged. Return the number of acknowledged records.
         Raise Broken if they differ."""
@@ -144,7 +148,7 @@ class Appender(Worker):
         if list(self.acknowledged) != list(range(self.next_sequence)):
             raise Broken(f"{self.name}: the offsets which were acknowledged have holes")
         self.compare(stored)
-        return len(self.acknowledged)
+        return self.done
 
     def compare(self, stored: list[Stored]) -> None:
         """Require every acknowledged record exactly once, at its offset."""

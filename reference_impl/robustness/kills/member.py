@@ -114,10 +114,14 @@ class Member(Worker):
                 f" {self.attempted} was asked for"
             )
 
+    @property
+    def done(self) -> int:
+        return self.acknowledged + 1
+
     def verify(self, link: Link) -> int:
         """Require that the group's committed offset is the last acknowledged one; return the number
         of commits."""
         found = self._committed(link)
         if found != self.acknowledged:
             raise Broken(f"{self.name}: the group is at {found}, not at {self.acknowledged}")
-        return self.acknowledged + 1
+        return self.done

@@ -24,6 +24,9 @@ LIVES_S = (0.02, 0.6)
 WHILE_STARTING, STARTS_S = 0.25, (0.0, 0.5)
 """The share of kills during a start, and the range of the seconds after which they come."""
 SAID_EVERY = 20
+DONE_MIN = 20
+"""The operations that each client has done before the end. On a busy machine the broker may die
+before it has acknowledged any."""
 
 
 @dataclass
@@ -84,6 +87,8 @@ def _run(station: Station, outcome: Outcome, kills: int, say: Callable[[str], No
             worker.check()
         if outcome.kills % SAID_EVERY == 0:
             say(f"{outcome.kills} kills; slowest start {station.slowest_start_s:.2f} s")
+    for worker in workers:
+        worker.work_until(DONE_MIN)
     for worker in workers:
         worker.end()
         worker.check()

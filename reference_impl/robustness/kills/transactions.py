@@ -71,6 +71,10 @@ class Transactions(Worker):
     def _send(self, value: str, partition: int) -> None:
         self.until_done(lambda: int(self.client.send(value, partition=partition).error_code))
 
+    @property
+    def done(self) -> int:
+        return len(self.committed) + len(self.aborted)
+
     def verify(self, link: Link) -> int:
         """Verify what a read_committed consumer and the group see. Return the number of
         transactions."""
@@ -87,7 +91,7 @@ class Transactions(Worker):
         if found != (self.committed_offset, ErrorCode.NONE):
             raise Broken(f"{self.name}: the group is at {found}, not at {self.committed_offset}")
         self._verify_state(link)
-        return len(self.committed) + len(self.aborted)
+        return self.done
 
     def _verify_state(self, link: Link) -> None:
         answer = link.call(ApiKey.DESCRIBE_TRANSACTIONS, 0, transactional_ids=[self.name])

@@ -40,6 +40,11 @@ class Worker:
         """Work until `is_ending`. Raise Broken for a broken promise."""
         raise NotImplementedError
 
+    @property
+    def done(self) -> int:
+        """Return how many operations the broker has acknowledged so far."""
+        raise NotImplementedError
+
     def verify(self, link: Link) -> int:
         """Compare what the broker stores with what it acknowledged. Return how much was
         compared."""
@@ -48,6 +53,16 @@ class Worker:
     def start(self) -> None:
         """Start the thread."""
         self._thread.start()
+
+    def work_until(self, done: int) -> None:
+        """Wait until the broker has acknowledged that many operations. Raise Broken if that takes
+        far too long, or for a broken promise."""
+        deadline = time.monotonic() + PATIENCE_S
+        while self.done < done:
+            self.check()
+            if time.monotonic() > deadline:
+                raise Broken(f"{self.name}: only {self.done} operations within {PATIENCE_S} s")
+            time.sleep(PAUSE_S)
 
     def end(self) -> None:
         """End the work while the broker is alive, and wait for the thread."""
