@@ -14,7 +14,8 @@ NEVER = 2**62
 
 @dataclass(frozen=True)
 class Bounds:
-    """Seconds and shares. A run states its own under "bounds" in run.json."""
+    """The bounds by which a run is judged, in seconds and as shares. run.json has those of its run
+    under "bounds"."""
 
     stale_after_s: float = 60.0
     """The seconds for which a reader may lack a record after it was known to be readable."""

@@ -22,8 +22,8 @@ COMMITTED = "committed"
 
 
 def group_settings(group: GroupSettings) -> dict[str, Any]:
-    """Return the value of the column `settings` for rows about a subscription or about owned
-    partitions."""
+    """Return the value of the column `settings` (JSON: protocol, session timeout, maximum poll
+    interval) for rows about a subscription or about owned partitions."""
     own = {
         "group.protocol": group.protocol.value,
         "session.timeout.ms": str(group.session_timeout_ms),

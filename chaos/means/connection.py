@@ -33,7 +33,7 @@ class WireError(OSError):
 
 
 async def connected(world: World, address: Address, timeout_s: float) -> Connection:
-    """Return a new connection to the broker. Raise WireError."""
+    """Return a new connection to the broker. Raise WireError if it cannot be established."""
     try:
         return Connection(address, await world.dial(address, timeout_s))
     except OSError as error:

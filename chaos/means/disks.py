@@ -85,7 +85,8 @@ class Disk:
 
     @classmethod
     def make(cls, name: str, size_bytes: int = SIZE_BYTES) -> Disk:
-        """Make a new, empty, mounted disk. Raise DiskError."""
+        """Make a new, empty, mounted disk. Raise DiskError if that is not possible on this
+        machine."""
         if reason := why_none():
             raise DiskError(reason)
         home = Path(tempfile.mkdtemp(prefix=f"{name}-", dir=_own_directory()))

@@ -17,7 +17,8 @@ PROBE_TIMEOUT_S = 60
 
 
 def find_java() -> Path:
-    """Return the path of a Java: from JAVA_HOME, PATH or set-up. Raise TargetError."""
+    """Return the path of a Java: from JAVA_HOME, PATH or set-up. Raise TargetError if none is
+    found."""
     home = os.environ.get("JAVA_HOME")
     on_path = shutil.which("java")
     candidates = [

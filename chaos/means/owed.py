@@ -73,7 +73,7 @@ class Repair:
         return cls(**{**told, "command": tuple(told["command"])})
 
     def perform(self) -> None:
-        """Repair the node, as far as that can be done now. Raise OSError."""
+        """Repair the node, as far as that can be done now. Raise OSError if it cannot."""
         if self.pid > 0 and self.started:
             HeldProcess.signal(self.pid, self.started, signal.SIGCONT)
         if self.command and not (self.is_start and _listens(self.host, self.port)):

@@ -21,7 +21,7 @@ class HeldProcess:
     """A process, held by a descriptor for as long as this object exists."""
 
     def __init__(self, pid: int) -> None:
-        """Open the process. Raise OSError."""
+        """Open a descriptor of the process (pidfd). Raise OSError if there is no such process."""
         self.pid = pid
         self._descriptor = os.pidfd_open(pid)
 

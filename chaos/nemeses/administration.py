@@ -22,7 +22,8 @@ class PreferredElection:
     nodes_min = 3
 
     def schedule(self, rng: Random) -> Iterator[tuple[float, Fault]]:
-        """Yield the election some seconds after the node's return, so that it is in sync again."""
+        """Yield rounds: kill the leader, heal, and some seconds later, when the node is in sync
+        again, elect the preferred leader."""
         while True:
             yield rng.uniform(0.5, 2.0), Kill("leader")
             yield rng.uniform(3.5, 5.0), Heal()

@@ -35,7 +35,8 @@ class SlowNetwork:
     nodes_min = 1
 
     def schedule(self, rng: Random) -> Iterator[tuple[float, Fault]]:
-        """Yield delays of 50 ms to 1.5 s each way, with a jitter of up to half of that."""
+        """Yield faults that delay each direction by 50 ms to 1.5 s, with a jitter of half of
+        that."""
 
         def blow() -> Fault:
             latency_ms = rng.choice((50, 200, 600, 1500))
@@ -53,7 +54,7 @@ class NarrowNetwork:
     nodes_min = 1
 
     def schedule(self, rng: Random) -> Iterator[tuple[float, Fault]]:
-        """Yield limits of 1 to 64 kilobytes per second."""
+        """Yield faults that limit links to 1 to 64 kilobytes per second."""
 
         def blow() -> Fault:
             return NarrowLinks(rng.choice(NODES), rng.choice((1, 8, 64)), rng.choice(WHERE))
@@ -70,7 +71,7 @@ class Resets:
     nodes_min = 1
 
     def schedule(self, rng: Random) -> Iterator[tuple[float, Fault]]:
-        """Yield resets that close connections at once, or half a second later."""
+        """Yield faults that reset connections, at once or half a second later."""
 
         def blow() -> Fault:
             return ResetConnections(rng.choice(NODES), rng.choice((0, 500)), rng.choice(WHERE))
@@ -87,7 +88,8 @@ class SlowCloses:
     nodes_min = 1
 
     def schedule(self, rng: Random) -> Iterator[tuple[float, Fault]]:
-        """Yield closes that take 1 to 4 seconds, while responses end connections."""
+        """Yield faults that delay the closing of every connection by 1 to 4 seconds, each followed
+        by one that resets the leader's connections at its next response, and by a heal."""
         while True:
             where = rng.choice(WHERE)
             yield rng.uniform(*CALM), SlowClose("all", rng.randrange(1000, 4000), where)
@@ -103,8 +105,8 @@ class CutShort:
     nodes_min = 1
 
     def schedule(self, rng: Random) -> Iterator[tuple[float, Fault]]:
-        """Yield cuts after 100 bytes to 30 kilobytes: enough for the handshake, or for some
-        batches."""
+        """Yield faults that end a connection after 100 bytes to 30 kilobytes: enough for the
+        handshake, or for some batches."""
 
         def blow() -> Fault:
             size_bytes = rng.choice((100, 1000, 5000, 30_000))
@@ -121,7 +123,7 @@ class LossyNetwork:
     nodes_min = 1
 
     def schedule(self, rng: Random) -> Iterator[tuple[float, Fault]]:
-        """Yield losses that affect 20 % to 80 % of the connections, for 0.5 to 5 seconds."""
+        """Yield faults that affect 20 % to 80 % of the connections, for 0.5 to 5 seconds."""
 
         def blow() -> Fault:
             share, timeout_ms = rng.choice((0.2, 0.5, 0.8)), rng.choice((500, 2000, 5000))

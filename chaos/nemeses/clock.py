@@ -34,8 +34,8 @@ class SkewClock:
     nodes_min = 1
 
     def schedule(self, rng: Random) -> Iterator[tuple[float, Fault]]:
-        """Yield clocks that run 0.1 % or 10 % too fast or 90 % too slow, each for 2 to 6
-        seconds."""
+        """Yield faults that make a clock run 0.1 % or 10 % too fast or 90 % too slow, each for 2 to
+        6 seconds."""
         while True:
             node = rng.choice(("leader", "controller", "random"))
             yield rng.uniform(0.5, 2.0), ClockSkew(node, rng.choice((1_000, 100_000, -900_000)))

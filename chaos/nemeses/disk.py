@@ -46,7 +46,7 @@ class FillDisk:
     nodes_min = 1
 
     def schedule(self, rng: Random) -> Iterator[tuple[float, Fault]]:
-        """Yield full disks, each for 0.5 to 4 seconds."""
+        """Yield faults that fill a disk, each for 0.5 to 4 seconds."""
         while True:
             yield rng.uniform(1.5, 4.5), DiskFull(rng.choice(("leader", "random")))
             yield rng.uniform(0.5, 4.0), Heal()
@@ -65,7 +65,7 @@ class PowerLossOne:
     nodes_min = 1
 
     def schedule(self, rng: Random) -> Iterator[tuple[float, Fault]]:
-        """Yield nodes without power for 0.1 to 2 seconds plus the time that they need to start."""
+        """Yield losses of power of one node, each with a heal 0.1 to 2 seconds later."""
         while True:
             yield rng.uniform(2.0, 5.0), PowerLoss(rng.choice(("leader", "random")))
             yield rng.uniform(0.1, 2.0), Heal()
@@ -83,8 +83,7 @@ class PowerLossAll:
     nodes_min = 1
 
     def schedule(self, rng: Random) -> Iterator[tuple[float, Fault]]:
-        """Yield losses of all power for 0.1 to 1 second plus the time that the nodes need to
-        start."""
+        """Yield losses of power of all nodes, each with a heal 0.1 to 1 second later."""
         while True:
             yield rng.uniform(3.0, 6.0), PowerLoss("all")
             yield rng.uniform(0.1, 1.0), Heal()
@@ -102,7 +101,8 @@ class PowerLossWhenShut:
     nodes_min = 1
 
     def schedule(self, rng: Random) -> Iterator[tuple[float, Fault]]:
-        """Yield the loss of power as soon as the last node has ended."""
+        """Yield clean shutdowns of all nodes, each followed at once by a loss of power, and then by
+        a heal."""
         while True:
             yield rng.uniform(3.0, 6.0), Shutdown("all")
             yield 0.0, PowerLoss("all")
@@ -122,7 +122,8 @@ class PowerLossMinority:
     nodes_min = 3
 
     def schedule(self, rng: Random) -> Iterator[tuple[float, Fault]]:
-        """Yield nodes without power for 0.1 to 2 seconds plus the time that they need to start."""
+        """Yield losses of power of a minority of the nodes, each with a heal 0.1 to 2 seconds
+        later."""
         while True:
             yield rng.uniform(2.0, 5.0), PowerLoss("minority")
             yield rng.uniform(0.1, 2.0), Heal()
@@ -140,7 +141,8 @@ class PowerLossMajority:
     nodes_min = 3
 
     def schedule(self, rng: Random) -> Iterator[tuple[float, Fault]]:
-        """Yield nodes without power for 0.1 to 1 second plus the time that they need to start."""
+        """Yield losses of power of a majority of the nodes, each with a heal 0.1 to 1 second
+        later."""
         while True:
             yield rng.uniform(3.0, 6.0), PowerLoss("majority")
             yield rng.uniform(0.1, 1.0), Heal()

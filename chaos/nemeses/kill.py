@@ -41,7 +41,7 @@ class KillLeader:
     nodes_min = 1
 
     def schedule(self, rng: Random) -> Iterator[tuple[float, Fault]]:
-        """Yield dead leaders for 0.5 to 4 seconds plus the time that they need to start."""
+        """Yield kills of the leader, each with a heal 0.5 to 4 seconds later."""
         yield rng.uniform(0.5, 2.0), Kill("leader")
         while True:
             yield rng.uniform(0.5, 4.0), Heal()

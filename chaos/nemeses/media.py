@@ -41,7 +41,7 @@ class ReadOnlyDisk:
     nodes_min = 1
 
     def schedule(self, rng: Random) -> Iterator[tuple[float, Fault]]:
-        """Yield read-only disks, each for 0.5 to 4 seconds."""
+        """Yield faults that make a disk read-only, each for 0.5 to 4 seconds."""
         while True:
             yield rng.uniform(1.5, 4.5), DiskReadOnly(rng.choice(("leader", "random")))
             yield rng.uniform(0.5, 4.0), Heal()
@@ -58,7 +58,7 @@ class DeadDisk:
     nodes_min = 1
 
     def schedule(self, rng: Random) -> Iterator[tuple[float, Fault]]:
-        """Yield dead disks, each for 0.5 to 4 seconds."""
+        """Yield faults that make every sync of a disk fail, each for 0.5 to 4 seconds."""
         while True:
             yield rng.uniform(1.5, 4.5), DiskDead(rng.choice(("leader", "random")))
             yield rng.uniform(0.5, 4.0), Heal()
@@ -75,7 +75,7 @@ class SlowDisks:
     nodes_min = 1
 
     def schedule(self, rng: Random) -> Iterator[tuple[float, Fault]]:
-        """Yield slow disks, each for 1 to 5 seconds."""
+        """Yield faults that slow down a disk's syncs, each for 1 to 5 seconds."""
         while True:
             node = rng.choice(("leader", "random", "all"))
             yield rng.uniform(0.5, 2.0), SlowDisk(node, rng.choice((20, 100, 500)))
@@ -95,8 +95,8 @@ class FailSyncs:
     nodes_min = 1
 
     def schedule(self, rng: Random) -> Iterator[tuple[float, Fault]]:
-        """Yield the failure of one of the next twenty syncs, and a loss of power 0.3 to 2 seconds
-        later."""
+        """Yield faults that fail one of a node's next twenty syncs, each with a heal 0.3 to 2
+        seconds later, which cuts the power of a node whose sync has failed."""
         while True:
             node = rng.choice(("leader", "random"))
             yield rng.uniform(1.0, 2.5), FailedSync(node, rng.randint(1, 20))
@@ -115,7 +115,7 @@ class FailWrites:
     nodes_min = 1
 
     def schedule(self, rng: Random) -> Iterator[tuple[float, Fault]]:
-        """Yield the failure of one of the next twenty writes or, half of the time, of the next
+        """Yield faults that fail one of a node's next twenty writes or, half of the time, its next
         write to an index."""
         while True:
             node, of_index = rng.choice(("leader", "random")), rng.random() < 0.5
@@ -158,8 +158,8 @@ class LoseNames:
     nodes_min = 1
 
     def schedule(self, rng: Random) -> Iterator[tuple[float, Fault]]:
-        """Yield losses of power of all nodes, for 0.1 to 0.5 seconds plus the time that they need
-        to start."""
+        """Yield losses of power of all nodes that also destroy files whose directory was not
+        synced, each with a heal 0.1 to 0.5 seconds later."""
         while True:
             yield rng.uniform(2.0, 5.0), LostNames("all")
             yield rng.uniform(0.1, 0.5), Heal()
@@ -183,7 +183,8 @@ class FlipBit:
         self._segment = segment
 
     def schedule(self, rng: Random) -> Iterator[tuple[float, Fault]]:
-        """Yield nodes that are down for 0.1 to 1 second plus the time that they need to start."""
+        """Yield faults that stop a node and flip a bit of a segment, each with a heal 0.1 to 1
+        second later."""
         while True:
             yield rng.uniform(2.0, 5.0), BitFlip(rng.choice(("leader", "random")), self._segment)
             yield rng.uniform(0.1, 1.0), Heal()

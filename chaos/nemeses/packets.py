@@ -44,7 +44,8 @@ class PacketLoss:
     nodes_min = 1
 
     def schedule(self, rng: Random) -> Iterator[tuple[float, Fault]]:
-        """Yield losses from 1 % up to a share that TCP can hardly bear."""
+        """Yield faults that drop packets: from 1 % of them up to a share that TCP can hardly
+        bear."""
 
         def blow() -> Fault:
             return LosePackets(rng.choice(("leader", "follower", "all")), rng.choice((1, 10, 40)))

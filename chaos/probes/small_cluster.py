@@ -81,7 +81,7 @@ class SmallCluster(LocalCluster):
 
 
 def start(directory: Path) -> SmallCluster:
-    """Start three small nodes with every link proxied. Raise TargetError."""
+    """Start three small nodes with every link proxied. Raise TargetError if one does not start."""
     leftovers.remove()
     layout = layouts.proxied(NODES)
     links: Links | None = None
@@ -97,7 +97,7 @@ def start(directory: Path) -> SmallCluster:
 
 
 def start_in_namespaces(directory: Path) -> SmallCluster:
-    """Start three small nodes in network namespaces. Raise TargetError."""
+    """Start three small nodes in network namespaces. Raise TargetError if one does not start."""
     leftovers.remove()
     try:
         layout, links = namespaced.build(NODES, directory)

@@ -56,5 +56,6 @@ def _make(engine: Engine, network: Network, number: int, options: Mapping[str, A
 
 
 def start(directory: Path) -> SmallContainers:
-    """Start three small nodes in containers with every link proxied. Raise TargetError."""
+    """Start three small nodes in containers with every link proxied. Raise TargetError if one does
+    not start."""
     return cast(SmallContainers, SmallTarget().start(directory, NODES, proxied=True))

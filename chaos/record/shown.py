@@ -3,7 +3,7 @@ verdict.
 
 A workload has a subject (fenced transactions, groups that rebalance), and so has a nemesis. If
 nothing of the kind happened in a run, there is nothing to judge, and the verdict is unknown with
-that reason. A table lists the sights, as we call these events, that each workload must show.
+that reason. A table lists the kinds of events (Sight) that each workload must show.
 """
 
 from __future__ import annotations
@@ -28,25 +28,25 @@ class Sight(StrEnum):
     """The kinds of events that a run may show. The value of each is its text for the user."""
 
     READS = "records polled during the attack"
-    UNDER_FAULT = "sends acknowledged that a fault met"
-    REBALANCES = "changes of a group's generation"
-    GIVEN = "records given to members of groups"
-    TAKEN_OVER = "positions taken over from the group"
+    UNDER_FAULT = "sends acknowledged although a fault was in progress"
+    REBALANCES = "group rebalances"
+    GIVEN = "records delivered to group members"
+    TAKEN_OVER = "partitions resumed at the group's committed offset"
     ABORTS = "transactions aborted"
     FENCED = "producers fenced by their successors"
-    TIMED_OUT = "transactions that outlived their time-out"
-    REFUSED = "requests refused as fenced"
+    TIMED_OUT = "transactions that exceeded their time-out"
+    REFUSED = "requests refused because the sender was fenced"
     SEEKS = "seeks to offsets"
-    LOOK_UPS = "look-ups by time"
-    DELETED = "logs that begin behind offset 0"
-    CLEANED = "offsets cleaned away"
-    WRAPPED = "sequences that wrapped"
-    RECREATED = "topics made anew"
-    GROWN = "topics that grew"
-    POSITIONS = "committed positions fetched"
-    LATEST = "last records read"
+    LOOK_UPS = "offset look-ups by timestamp"
+    DELETED = "logs that start above offset 0"
+    CLEANED = "offsets removed by compaction"
+    WRAPPED = "sequence numbers that wrapped to 0"
+    RECREATED = "topics deleted and created again"
+    GROWN = "topics that got more partitions"
+    POSITIONS = "committed offsets fetched"
+    LATEST = "reads of the last record"
     HEARTBEATS = "heartbeats accepted"
-    DISMISSED = "members that were told that they are none"
+    DISMISSED = "heartbeats refused because the sender is no member"
 
 
 MUST_SHOW: dict[str, tuple[Sight, ...]] = {
@@ -90,16 +90,17 @@ ANSWERS_NOBODY = frozenset({"appends-acks0", "register"})
 
 @dataclass(frozen=True)
 class Shown:
-    """The number of times that a run showed each sight."""
+    """How often a run showed each Sight (a kind of event, such as a rebalance or a compaction)."""
 
     counts: Mapping[Sight, int]
 
     def as_dict(self) -> dict[str, int]:
-        """Return, for run.json, the count of each sight that was seen at least once."""
+        """Return, for run.json, the number of occurrences of each Sight that occurred at least
+        once."""
         return {sight.value: count for sight, count in self.counts.items() if count}
 
     def missing(self, workload: str, under_faults: bool) -> tuple[Sight, ...]:
-        """Return the sights that such a run must show but did not."""
+        """Return the kinds of events (Sight) that a run of this workload must show, but did not."""
         wanted = MUST_SHOW.get(workload, ())
         if under_faults and workload in MUST_SHOW and workload not in ANSWERS_NOBODY:
             wanted = (*wanted, Sight.UNDER_FAULT)
@@ -107,8 +108,8 @@ class Shown:
 
 
 def problem(sight: Sight) -> str:
-    """Return the reason why a run without this sight cannot be valid."""
-    return f"no {sight.value}: the run shows nothing of it; let it last longer (--seconds)"
+    """Return the reason why a run that did not show this kind of event cannot be valid."""
+    return f"no {sight.value} in this run, so it did not test its subject; use a longer --seconds"
 
 
 PROBLEMS = frozenset(map(problem, Sight))
@@ -116,13 +117,13 @@ PROBLEMS = frozenset(map(problem, Sight))
 
 
 def line(shown: Mapping[str, int]) -> str:
-    """Return one line that lists what a run has shown, such as "12 look-ups by time, 3 seeks to
-    offsets"."""
+    """Return one line that lists what a run has shown, such as "12 look-ups by timestamp, 3 seeks
+    to offsets"."""
     return ", ".join(f"{count:,} {what}" for what, count in shown.items()) or "nothing"
 
 
 def shown_by(run: Path) -> Shown:
-    """Count what the history of a run shows."""
+    """Count the events of each kind (Sight) that the history of a run shows."""
     rows = pl.scan_parquet(history.history_file(run))
     found = rows.select(
         shows.cast(pl.Int64).sum().alias(sight.name) for sight, shows in _COUNTS.items()
@@ -169,11 +170,11 @@ _COUNTS: Mapping[Sight, pl.Expr] = {
     Sight.DISMISSED: _is(F.HEARTBEAT) & (pl.col("type") == Type.FAIL.value),
     Sight.LATEST: _is(F.READ_LATEST) & _OK & pl.col("offset").is_not_null(),
 }
-"""The sights that are counted row by row, each with the condition that a row must meet."""
+"""The kinds of events that are counted row by row, each with the condition on a row."""
 
 
 def _joined(rows: pl.LazyFrame) -> Iterator[tuple[Sight, int]]:
-    """Yield the counts of the sights for which several rows must be compared."""
+    """Yield (kind of event, count) for the kinds that are found only by comparing several rows."""
     yield (
         Sight.REBALANCES,
         _more_than_one(

@@ -88,8 +88,9 @@ class Phases:
     async def make_topics(
         self, given: Mapping[str, str], config: Mapping[str, str], replicas: int
     ) -> None:
-        """Create the topics and record them in the history. Raise WireError. given: the settings
-        that the scenario names; config: all settings of the brokers."""
+        """Create the topics and record them in the history. Raise WireError if a topic cannot be
+        created. given: the settings that the scenario names; config: all settings of the
+        brokers."""
         world, variety = self._world, self._shared.variety
         topics = [
             replicated(variety.of_topic(topic), replicas, given)

@@ -221,7 +221,8 @@ class _Run:
 
     @property
     def begun(self) -> Phases:
-        """The phases from the topics on, once the cluster has started."""
+        """The phases of the run that follow the start of the cluster, beginning with the creation
+        of the topics."""
         assert self.under_way is not None
         return self.under_way
 

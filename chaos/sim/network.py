@@ -45,7 +45,7 @@ class Server(Protocol):
 
 
 class State(Enum):
-    """The fate of bytes and of new connections: they pass, hang or are refused."""
+    """The treatment of packets on a path: they pass, they hang, or new connections are refused."""
 
     OPEN = "open"
     BLACKHOLE = "blackhole"
@@ -54,8 +54,8 @@ class State(Enum):
 
 @dataclass
 class Conditions:
-    """The current conditions of one way (source, address). Faults change them; a heal makes them
-    normal again."""
+    """The present conditions (delay, loss, state) on one path, a pair (source, address). Faults
+    change them; a heal makes them normal again."""
 
     state: State = State.OPEN
     drops: set[bool] = field(default_factory=set)
@@ -101,7 +101,8 @@ class Line:
 
     @property
     def conditions(self) -> Conditions:
-        """The current conditions of the connection's way."""
+        """The present conditions (delay, rate, state) on the path from the source to the
+        address."""
         return self.network.conditions[self.source, self.address]
 
     def send(self, frame: bytes) -> None:
@@ -273,11 +274,11 @@ class Network:
                 self.agenda.after(self._latency_s(), reset)
 
     def lines_on(self, way: Way) -> Iterator[Line]:
-        """Yield the connections of a way that have an open end."""
+        """Yield the connections on this path (source, address) that have an open end."""
         yield from [line for line in self._lines.values() if (line.source, line.address) == way]
 
     def cut_off(self, way: Way, state: State) -> None:
-        """Let everything on a way hang, or end its connections and refuse new ones."""
+        """Let everything on this path hang, or end its connections and refuse new ones."""
         self.conditions[way].state = state
         if state is State.REFUSE:
             for line in self.lines_on(way):

@@ -101,7 +101,8 @@ class Sim:
         self._note(f"invariant {name}: {sentence}")
 
     def _await_ready(self, cluster: SimCluster) -> None:
-        """Let things happen until every node knows all brokers, and that they are alive."""
+        """Advance virtual time until every node knows that all brokers are alive. Raise TargetError
+        if that takes more than READY_TIMEOUT_S."""
         agenda = self._world.agenda
         while not all(knows_all(member, cluster.nodes) for member in cluster.members.values()):
             if self._world.monotonic() > READY_TIMEOUT_S or not agenda.step():
@@ -113,7 +114,8 @@ class Sim:
     def _node(
         self, layout: Layout, number: int, given: Mapping[str, str], known: KnownCluster
     ) -> SimNode:
-        """Return a node with a formatted data directory, not started. Raise BadConfig."""
+        """Return a node with a formatted data directory, not started. Raise BadConfig for an
+        invalid setting."""
         settings = BrokerConfig.of(layout.settings(number, given))
         listeners = layout.listeners(number)
         first, *others = (Endpoint(*address) for address in listeners.values())
@@ -147,7 +149,7 @@ class Sim:
 
 
 def knows_all(member: SimNode, nodes: int) -> bool:
-    """Return whether a node knows that so many brokers are alive."""
+    """Return whether a node knows that exactly `nodes` brokers are alive (not fenced)."""
     if member.core is None:
         return False
     known = member.core.broker.image.brokers.values()

@@ -148,7 +148,7 @@ class VirtualLink:
         self._wait: Wait | None = None
 
     async def open(self) -> None:
-        """Connect. Raise OSError."""
+        """Connect. Raise OSError if the node refuses the connection or does not answer."""
         self._world.network.dial(self._address, self._opened, self._received, self._ended)
         try:
             await self._await(self._timeout_s, lambda: self._line is not None)

@@ -25,7 +25,8 @@ class Idle(Operation):
 
 @dataclass(frozen=True)
 class Seek(Operation):
-    """Continue reading an assigned partition at this offset, in a new session."""
+    """Continue reading an assigned partition at this offset; what is read from there on is recorded
+    as a new session of the reader."""
 
     topic: str
     partition: int

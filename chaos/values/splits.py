@@ -12,7 +12,7 @@ Pairs = Iterable[tuple[int, int]]
 
 
 class Divisible(Protocol):
-    """The parts of a cluster that a shape needs."""
+    """The attributes of a cluster that a shape of a network partition needs."""
 
     nodes: int
     rng: Random

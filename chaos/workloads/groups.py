@@ -57,7 +57,8 @@ class _Eras:
 
     @property
     def calm_s(self) -> float:
-        """The seconds since the calm began; negative before it has begun."""
+        """The seconds since the present calm (a time without joining or leaving members) began;
+        negative during the restlessness before it."""
         begun_s = self._now_s if self._begun_s is None else self._begun_s
         return (self._now_s - begun_s) % (RESTLESS_S + CALM_S) - RESTLESS_S
 

@@ -1,4 +1,5 @@
-"""Send mutants to a target in volleys, and make a finding of each one that it may not treat so."""
+"""Send mutants to a target, several at once, and report each one that the target may not answer in
+the way that it did."""
 
 from __future__ import annotations
 
@@ -240,7 +241,8 @@ class FrameFuzz:
         return total
 
     def _check_witness(self, chunk: Sequence[Mutant]) -> None:
-        """Note a finding if the record of the witness cannot be read any more."""
+        """Note a finding if the record in the topic that no frame names (`witness`) cannot be read
+        any more."""
         wire, topic = self.world.wire, self.world.witness
         wire.forget_connections()
         try:

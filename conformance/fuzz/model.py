@@ -269,7 +269,7 @@ class Play:
         group.generation, group.is_synced = group.member.generation, False
 
     def sync(self, number: int) -> None:
-        """Let the member, who leads, send its assignment: it gets it."""
+        """Let the member, as leader, send SyncGroup with its own assignment, which it gets back."""
         group, member = self._with_member(number)
         mine = member.sync({member.member_id: b"mine"})
         expect(mine, b"mine", "assignment of the only member")

@@ -65,7 +65,7 @@ class Ending:
         self.reason = self.reason or reason
 
     def end_now(self, reason: str) -> None:
-        """Set the reason, and let nothing that is still asked wait longer than a second."""
+        """Set the reason, and limit every request in flight to one more second."""
         self.end(reason)
         PATIENCE.hurry()
 

@@ -355,7 +355,7 @@ def ask(target: Brokers) -> Told:
 
 
 def _has_mutation_quota(target: Brokers) -> bool:
-    """Return whether somebody else than a case limits changes of topics."""
+    """Return whether someone other than a case limits changes of topics by a quota."""
     if "DescribeClientQuotas" not in target.advertised:
         return False
     answer = target.call("DescribeClientQuotas", components=[], strict=False)

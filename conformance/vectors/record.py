@@ -88,7 +88,8 @@ def _versions(api: str, first: int, last: int) -> list[int]:
 
 
 def _line(connection: Connection, api: str, version: int, body: Struct) -> Iterator[str]:
-    """Ask once. Yield the line, unless this version cannot say it, or the target closes."""
+    """Send the request once. Yield the line of the vector, or nothing if this version cannot hold
+    the request, or if the target closes the connection or does not answer."""
     try:
         asked = encode_request(api_key(api), version, version + 1000, "touchstone", body)
         connection.send_bytes(asked)

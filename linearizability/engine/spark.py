@@ -162,8 +162,7 @@ def _pieces(
 
 
 def outcomes_of_transactions(history: History, where: Whereabouts, has_markers: bool) -> DataFrame:
-    """Return the outcome of each transaction, once for each bucket with rows of it (`ingest`, steps
-    1 and 2)."""
+    """Return the opinions that the executors form on every piece, scope by scope."""
     columns = stages.transaction_columns(where)
     known = history.mapped(columns, partial(stages.scatter_transactions, where))
     if has_markers:

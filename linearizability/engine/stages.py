@@ -224,7 +224,8 @@ def with_transactions(rows: pl.DataFrame, outcomes: pl.LazyFrame) -> pl.DataFram
 def told_by_partitions(
     where: Whereabouts, stale_after_ns: int, events: pl.LazyFrame, outcomes: pl.LazyFrame
 ) -> Iterator[Chunk]:
-    """Yield the evidence that other scopes need of whole partitions."""
+    """Yield the rows found in whole partitions that the checkers of other scopes (transactions,
+    groups, cycles) need as evidence."""
     told = transaction_evidence(events).with_columns(bucket=remainder("txn", where.count)).collect()
     yield from scattered(told, EVIDENCE)
     yield from packed(of_logs(events).collect(), EPOCH)

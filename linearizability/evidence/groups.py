@@ -53,7 +53,8 @@ def group_evidence(rows: pl.LazyFrame) -> pl.DataFrame:
 
 
 def _of_session(judged: Judged) -> Row:
-    """Return the row of two requests of a member that renew its session, or end it."""
+    """Return the evidence row for two consecutive requests of a member: the seconds between them if
+    they are suspicious, else only that they were checked."""
     seconds = (judged.span_ns[1] - judged.span_ns[0]) // NANOSECONDS
     return {
         "kind": judged.kind or WATCHED,

@@ -57,7 +57,7 @@ class Judged(NamedTuple):
 
 
 def judged_sessions(rows: pl.LazyFrame) -> Iterator[Judged]:
-    """Yield each pair of consecutive requests of a member that no fault met."""
+    """Yield each pair of consecutive requests of a member that does not overlap with a fault."""
     who = ("group", "process", "member_id")
     told = rows.filter(
         pl.col("f").is_in(OF_SESSIONS)

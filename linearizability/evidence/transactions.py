@@ -120,7 +120,7 @@ def delivered(events: pl.LazyFrame, sent: pl.LazyFrame) -> pl.LazyFrame:
 
 
 def passed(events: pl.LazyFrame, sent: pl.LazyFrame) -> pl.LazyFrame:
-    """Return the records over which some read_committed reader jumped, each with the first such
+    """Return the records that some read_committed reader skipped, each with the first such
     reader."""
     jumps = (
         steps(events)

@@ -25,7 +25,7 @@ ARROWS_MAX = 24
 
 @dataclass(frozen=True)
 class Beside:
-    """Rows of further operations to draw, and the reason why each is drawn."""
+    """The rows of further operations to draw, and for each of them the reason."""
 
     rows: pl.DataFrame
     why: dict[int, str]
@@ -114,8 +114,8 @@ def _in_their_place(history: pl.LazyFrame, records: Sequence[Record]) -> Iterato
 
 
 def _now(records: Sequence[Record], scene: Scene) -> Iterator[tuple[tuple[str, int, int], str]]:
-    """Yield the content at the end of the run of the offset of each record that is no longer
-    there."""
+    """Yield ((topic, partition, offset), content) for each record whose offset holds something
+    else, or nothing, at the end of the run."""
     for record in records:
         if record.offset is None or record.offset in record.stands_at:
             continue

@@ -62,8 +62,8 @@ def in_words(operation: list[Row]) -> str:
 
 
 def decider(row: Row) -> int | None:
-    """Return the operation that decided the outcome of an imported one whose file does not say its
-    outcome, or None."""
+    """Return the number of the operation from which an imported operation of unknown outcome got
+    its outcome, or None for any other operation."""
     found = DECIDED.search(row["detail"] or "")
     return None if found is None else int(found[1])
 

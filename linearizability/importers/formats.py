@@ -23,7 +23,8 @@ class Importer(Protocol):
         ...
 
     def convert(self, path: Path, target: Path) -> None:
-        """Write the history of a file as a history of ours. Raise HistoryError."""
+        """Write the history of a file as a history of ours. Raise HistoryError if the file is not
+        one."""
         ...
 
 

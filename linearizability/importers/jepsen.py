@@ -84,12 +84,14 @@ def is_jepsen(path: Path) -> bool:
 
 
 def read(path: Path) -> pl.DataFrame:
-    """Return the history of a file, or of a directory of Jepsen's store. Raise HistoryError."""
+    """Return the history of a file, or of a directory of Jepsen's store. Raise HistoryError if it
+    is not one."""
     return pl.concat(_imported(path).pieces(CLIENT))
 
 
 def convert(path: Path, target: Path) -> None:
-    """Write the history of a file as a history of ours, in bounded memory. Raise HistoryError."""
+    """Write the history of a file as a history of ours, in bounded memory. Raise HistoryError if
+    the file is not one."""
     schema = history.arrow_schema()
     with pq.ParquetWriter(target, schema, compression="lz4") as writer:
         for piece in _imported(path).pieces(CLIENT):

@@ -152,7 +152,8 @@ def measure(path: Path) -> Availability:
 
 
 def measured(rows: pl.LazyFrame) -> Availability:
-    """Return the availability that these rows of a history show."""
+    """Return the availability (gaps, recovery after heals, share of errors) that these rows of a
+    history show."""
     asked = rows.filter(IS_SERVICE)
     ended = pl.coalesce("t_complete_ns", "t_invoke_ns")
     before_the_end = asked.filter(~IS_FINAL)

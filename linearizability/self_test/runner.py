@@ -223,7 +223,7 @@ def found_by(name: str, mutants: Sequence[list[Row]]) -> Mapping[int, set[str]]:
 
 
 def _number(topic: object, operations: Sequence[int]) -> int:
-    """Return the number of the joined history that an anomaly belongs to."""
+    """Return the number of the small history, within the joined one, that an anomaly belongs to."""
     if topic is None:  # a coordinator's
         return min(operations) // NUMBERS_APART
     return int(str(topic).rpartition("-")[2])

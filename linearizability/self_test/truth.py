@@ -38,7 +38,8 @@ def with_truth(rows: Iterable[Row], ends: dict[int, str]) -> list[Row]:
 
 
 def stripped(rows: list[Row]) -> list[Row]:
-    """Return the rows as a recorder would have written them."""
+    """Return the rows without the columns that only the model knows, as a recorder would have
+    written them."""
     return [{k: v for k, v in row.items() if not k.startswith("_")} for row in rows]
 
 

@@ -108,7 +108,8 @@ def seeks_of(rows: list[Row], place: Any, group: str) -> list[Row]:
 
 
 def moves_of(rows: list[Row], place: Any, group: str) -> list[Row]:
-    """Return the seeks of members, and the commits of those who are no members."""
+    """Return the seeks of members, and the commits by administrators (requests without a member
+    id)."""
     return seeks_of(rows, place, group) + [
         r
         for r in rows

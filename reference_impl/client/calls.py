@@ -27,7 +27,7 @@ class Call:
 
 @dataclass(frozen=True, slots=True)
 class Send(Call):
-    """Send a record. The answer is its RecordMetadata, once it is acknowledged."""
+    """Send a record. The answer is its RecordMetadata once it is acknowledged."""
 
     record: ProducerRecord
 

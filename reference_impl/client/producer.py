@@ -211,7 +211,8 @@ class Producer(Machine):
         return bool(self._flushes) or self._closing is not None or is_ending or lacks_memory
 
     def _look_for_gaps(self, transactions: Transactions) -> None:
-        """Make a lost sequence number fail the transaction, whose abort repairs it."""
+        """If the outcome of a batch is unknown, so that sequence numbers may have a gap, let the
+        transaction fail; its abort repairs that."""
         if self._sequences is not None and self._sequences.gaps():
             transactions.problem(
                 ClientError("OUT_OF_ORDER_SEQUENCE_NUMBER", "the fate of a batch is not known")

@@ -78,7 +78,8 @@ def leave(broker: Broker) -> Iterator[Effect]:
 
 
 def register(broker: Broker) -> Generator[Effect, Any, None]:
-    """Register this incarnation and read the metadata log up to there. Raise Refused."""
+    """Register this incarnation, and wait until the metadata log is read up to the registration.
+    Raise Refused if the controller refuses it."""
     timeout_ms = broker.config.number(REGISTRATION_TIMEOUT)
     answer = yield from ask_controller(
         broker, ApiKey.BROKER_REGISTRATION, registration_of(broker), timeout_ms

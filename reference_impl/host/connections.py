@@ -49,7 +49,8 @@ class Outgoing(asyncio.Protocol):
             self._lost(f"no connection: {error}")
 
     def ask(self, effect: Ask) -> None:
-        """Send a request."""
+        """Send a request over this connection, or queue it until the connection is established and
+        logged in."""
         frame = encode_request(
             effect.api_key, effect.api_version, effect.request_id, effect.client_id, effect.body
         )
@@ -89,7 +90,8 @@ class Outgoing(asyncio.Protocol):
         self._unsent.clear()
 
     def _log_in(self, frame: bytearray) -> None:
-        """Continue the login with the broker's response. Raise LoginRefused."""
+        """Continue the login with the broker's response. Raise LoginRefused if the broker rejects
+        it."""
         assert self._login is not None and self._transport is not None
         try:
             self._transport.write(self._login.send(frame))

@@ -31,7 +31,8 @@ class Admin:
         return len((await self._cluster.view([])).brokers)
 
     async def topic_ids(self) -> dict[str, str]:
-        """Return topic name -> id, "" if the broker returns none. Raise WireError."""
+        """Return topic name -> id, "" if the broker returns none. Raise WireError if no broker
+        answers."""
         return await self._cluster.topic_ids()
 
     async def serves_transactions(self) -> bool:

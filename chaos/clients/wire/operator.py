@@ -221,7 +221,8 @@ class Operator:
             await self._check_grown(topic)
 
     async def _check_grown(self, topic: TopicSpec) -> None:
-        """Raise WireError unless each broker has a leader for each partition."""
+        """Raise WireError unless each broker's metadata names a leader for every partition of the
+        topic."""
         for broker in (await self._cluster.view([])).brokers.values():
             view = await self._cluster.view([topic.name], broker)
             for partition in range(topic.partitions):

@@ -292,7 +292,8 @@ async def _remove_topic(cluster: WireCluster, name: str, topic_id: str, nonce: b
 
 
 async def _delete(cluster: WireCluster, topics: Mapping[str, str]) -> None:
-    """Delete topics (name -> id, or "" if they have none). Raise WireError."""
+    """Delete topics (name -> id, or "" if they have none). Raise WireError unless every one is
+    deleted, and LeftAloneError if the cluster forbids it."""
     struct = request_definition(ApiKey.DELETE_TOPICS).struct
     states = [
         struct(
@@ -311,7 +312,7 @@ async def _delete(cluster: WireCluster, topics: Mapping[str, str]) -> None:
 
 
 async def _remove_group(cluster: WireCluster, group: str, broker: tuple[str, int]) -> None:
-    """Delete a group once its members are gone. Raise WireError."""
+    """Delete a group once its members are gone. Raise WireError if the broker refuses that."""
     answer = await cluster.ask(broker, ApiKey.DELETE_GROUPS, groups_names=[group])
     code = answer.results[0].error_code
     if code not in (0, GROUP_ID_NOT_FOUND):
@@ -341,7 +342,8 @@ async def _produce(cluster: WireCluster, topic: str, batch: RecordBatch) -> None
 
 
 async def _first_records(cluster: WireCluster, topic: str, partition: int) -> Iterator[Record]:
-    """Return the data records of the first batches of a partition. Raise WireError."""
+    """Return the data records of the first batches of a partition. Raise WireError if they cannot
+    be fetched."""
     leader = await cluster.leader(topic, partition)
     start = await cluster.offset(leader, topic, partition, EARLIEST)
     struct = request_definition(ApiKey.FETCH).struct

@@ -19,7 +19,7 @@ nothing to remove."""
 
 async def remove_users(cluster: WireCluster, prefix: str) -> None:
     """Delete the SCRAM credentials and quotas of all users whose names begin with this prefix.
-    Raise WireError."""
+    Raise WireError if the cluster refuses that."""
     await _remove_credentials(cluster, prefix)
     await _remove_quotas(cluster, prefix)
 

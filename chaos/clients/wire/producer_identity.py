@@ -62,7 +62,8 @@ class IdentifiedProducer:
         return self._identity
 
     async def _init(self) -> Identity:
-        """Get a producer id and epoch (InitProducerId). Raise Refused."""
+        """Get a producer id and epoch (InitProducerId). Raise Refused if the broker returns an
+        error that no retry changes, or if the time is up."""
         found: list[Identity] = []
 
         async def attempt() -> str | None:

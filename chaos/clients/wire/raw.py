@@ -237,7 +237,8 @@ class RawClient:
         return high
 
     async def _has(self, asked: Leader, read: PartitionRead, offset: int) -> bool:
-        """Return whether a replica's log contains this offset or ends at it. Raise WireError."""
+        """Return whether a replica's log contains this offset or ends at it. Raise WireError if the
+        replica returns another error."""
         found = await self._row(asked, replace(read, next_offset=offset), wait_ms=0)
         if found.error_code == ErrorCode.OFFSET_OUT_OF_RANGE:
             return False

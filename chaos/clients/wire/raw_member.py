@@ -96,7 +96,8 @@ class _Member:
         self._coordinator: Address | None = None
 
     async def find(self) -> None:
-        """Find the group's coordinator, and wait until there is one. Raise WireError."""
+        """Find the group's coordinator, and wait until there is one. Raise an error if there is
+        none within FIND_S seconds."""
         deadline = self._cluster.world.monotonic() + FIND_S
         await insist(self._cluster.world, self._find, deadline)
 

@@ -249,7 +249,7 @@ class RawProducer(TransactionalProducer):
 
     async def _produce(self, place: Place, batch: bytes) -> tuple[str | None, int]:
         """Send the batch to the leader. Return (the name of the error or None, the base offset).
-        Raise WireError."""
+        Raise WireError if no answer comes."""
         found = await self._cluster.produce(*place, batch, self._settings.transactional_id)
         return kafka_name(found.error_code) if found.error_code else None, int(found.base_offset)
 

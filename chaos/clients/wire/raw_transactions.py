@@ -34,7 +34,8 @@ class TransactionalProducer(IdentifiedProducer):
     epoch."""
 
     async def _join(self, identity: Identity, place: Place) -> None:
-        """Add each partition to the transaction once (AddPartitionsToTxn). Raise Refused."""
+        """Add each partition to the transaction once (AddPartitionsToTxn). Raise Refused if the
+        coordinator returns an error that no retry changes."""
         if place in identity.joined:
             return
         struct = request_definition(ApiKey.ADD_PARTITIONS_TO_TXN).struct

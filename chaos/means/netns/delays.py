@@ -20,7 +20,7 @@ class Delays:
     """The delays in use. Each has a queue number, which firewall rules name to delay packets."""
 
     def __init__(self, namespaces: Namespaces, log: Path) -> None:
-        """Start the delayer. Raise LinkError."""
+        """Start the delayer process. Raise LinkError if it does not start."""
         self._name = namespaces.prefix + "delayer"
         self._latencies: list[tuple[int, int]] = []
         paths = [namespaces.path(node) for node in namespaces.nodes]
@@ -39,7 +39,7 @@ class Delays:
 
     def number_of(self, latency_ms: int, jitter_ms: int) -> int:
         """Return the queue number for packets with this delay, and set the delay up if it is new.
-        Raise LinkError."""
+        Raise LinkError if all queues are in use."""
         latency = latency_ms, jitter_ms
         if latency not in self._latencies:
             if len(self._latencies) == delayer.QUEUES:
@@ -49,7 +49,8 @@ class Delays:
         return self._latencies.index(latency)
 
     def heal(self) -> None:
-        """Release the packets that are held back, after the rules are gone. Raise LinkError."""
+        """Release the packets that are held back; the packet rules must have been removed before.
+        Raise LinkError if the delayer does not answer."""
         if self._latencies:
             self._order("heal")
             self._latencies.clear()

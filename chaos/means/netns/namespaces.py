@@ -63,7 +63,7 @@ class Namespaces:
 
     @classmethod
     def make(cls, network: int, nodes: int) -> Namespaces:
-        """Make the namespaces and connect them. Raise LinkError."""
+        """Make the namespaces and connect them. Raise LinkError if the kernel refuses that."""
         if reason := why_none():
             raise LinkError(reason)
         made = cls(network, nodes)

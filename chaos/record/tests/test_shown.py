@@ -124,7 +124,7 @@ def test_what_is_missing_is_named(tmp_path: Path) -> None:
         Sight.UNDER_FAULT,
     )
     assert nothing.missing("somebody else's", under_faults=True) == ()
-    assert "the run shows nothing of it" in shown.problem(Sight.REBALANCES)
+    assert "it did not test its subject" in shown.problem(Sight.REBALANCES)
     seen = counts(tmp_path, [{"f": "abort"}])
     assert shown.line(seen.as_dict()) == "1 transactions aborted"
     assert shown.line({}) == "nothing"

@@ -60,7 +60,7 @@ class SimCluster:
 
     def perform(self, fault: Fault) -> Performed:
         """Perform a fault. Return the nodes that it affected, or the reason why there are none.
-        Raise TargetError."""
+        Raise TargetError if this target cannot perform it."""
         performed = self._heal(fault) if isinstance(fault, Heal) else self._strike(fault)
         struck = ", ".join(f"node {number}" for number in performed.nodes) or "no node"
         given = ", ".join(f"{name}={value}" for name, value in vars(fault).items())

@@ -32,19 +32,19 @@ MS = 1 / 1000
 
 
 def ways(cluster: SimCluster, source: int, to: int, listeners: Iterable[str]) -> list[Way]:
-    """Return the ways (source, address) from a node to those of the given listeners that another
-    node has."""
+    """Return the paths, as pairs (source, address), from a node to the addresses at which another
+    node has these listeners."""
     own = cluster.layout.listeners(to)
     return [(source, own[name]) for name in listeners if name in own and source != to]
 
 
 def client_way(cluster: SimCluster, node: int) -> Way:
-    """Return the way (source, address) from clients to a node."""
+    """Return the path that leads from the clients to a node, as the pair (CLIENTS, address)."""
     return CLIENTS, cluster.layout.address(node, CLIENT)
 
 
 def ways_of(cluster: SimCluster, node: int, where: Where) -> list[Way]:
-    """Return the ways (source, address) that lead from and to a node."""
+    """Return the paths, as pairs (source, address), that lead from and to a node."""
     if where == "clients" or cluster.nodes == 1:
         return [client_way(cluster, node)]
     names = (LISTENER_OF[where],)

@@ -220,7 +220,8 @@ class SimNode:
         self._pass_over()
 
     def _pass_over(self) -> None:
-        """Call the aftermath of a killed process with the medium."""
+        """Let the killed process's disk lose what this kind of end destroys (`_aftermath`), after
+        telling the observer whether everything is kept."""
         self.observer.note_end(keeps_all=self._aftermath is keep_all)
         self._aftermath(self.medium)
 

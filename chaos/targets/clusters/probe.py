@@ -34,7 +34,7 @@ class PartitionView:
 
 
 def exchange(address: Address, api: ApiKey, version: int, body: Struct, timeout_s: float) -> Struct:
-    """Send one request in one version and return the response. Raise WireError."""
+    """Send one request in one version and return the response. Raise WireError if none comes."""
     with closing(run(connected(REAL_WORLD, address, timeout_s))) as connection:
         return run(connection.exchange(api, version, body, timeout_s))
 

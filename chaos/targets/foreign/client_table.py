@@ -65,7 +65,8 @@ class ClientTable:
     folder: Path = Path()
 
     def access(self) -> Access:
-        """Return the Access, with the output of the table's commands. Raise TargetError."""
+        """Return the Access, after running the table's commands for secrets. Raise TargetError if
+        one fails."""
         found = self.settings
         if not found:
             return PLAINTEXT

@@ -49,8 +49,8 @@ def perform_plan(plan: Plan, runs: Path) -> Performed:
 
 
 def struck_in(directory: Path) -> Iterator[Moment]:
-    """Yield the time and the name of each fault in the history of a run over processes, whose
-    elections nobody notes."""
+    """Yield (seconds, sentence) for each fault in the history of a run over processes. Elections
+    are missing, since only the simulator records them."""
     file = directory / HISTORY
     if not file.is_file():
         return

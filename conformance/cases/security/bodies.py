@@ -100,7 +100,8 @@ def fetch(names: Names, replica_id: int = -1) -> dict[str, Any]:
 
 
 def nested(api: str, topic: str, partition: str, index: str, name: str = "name") -> Fields:
-    """Return a request of topics with partitions, of which only the index matters."""
+    """Return a function that makes a request with one partition of a topic, in which only the names
+    and the index matter for the authorizer."""
 
     def fields(names: Names) -> dict[str, Any]:
         row = part(api, partition, **{index: 0})
@@ -110,12 +111,13 @@ def nested(api: str, topic: str, partition: str, index: str, name: str = "name")
 
 
 def with_group(fields: Fields, **more: Any) -> Fields:
-    """Return a request of a group about topics."""
+    """Return a function that adds the group id to a request about topics."""
     return lambda names: {"group_id": names.group, **fields(names), **more}
 
 
 def named(field: str, of: Callable[[Names], Any], **more: Any) -> Fields:
-    """Return a request with one field that matters."""
+    """Return a function that makes a request with one field, which is the one that the authorizer
+    looks at."""
     return lambda names: {field: of(names), **more}
 
 

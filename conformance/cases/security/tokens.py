@@ -49,7 +49,8 @@ def make(guest: Guest, version: int | None = None, **fields: Any) -> Struct:
 
 
 def seen(guest: Guest, version: int | None = None, *names: str) -> dict[str, Struct]:
-    """Return the tokens that a guest is shown, by id; without names, of all owners."""
+    """Return token id -> token for the tokens that DescribeDelegationToken shows this guest: those
+    of these owners or, without names, of all."""
     answer = guest.call(DESCRIBE, version, owners=owners(*names) if names else None)
     expect(answer.error_code, ErrorCode.NONE, "DescribeDelegationToken error")
     found = {row.token_id: row for row in answer.tokens}

@@ -1,4 +1,4 @@
-"""An importer: histories that something else recorded, as ours."""
+"""An importer, which converts a history in a CSV file to Touchstone's format."""
 
 import csv
 from pathlib import Path
@@ -10,7 +10,8 @@ NUMBERS = ("process", "partition", "offset", "value")
 
 
 class Csv:
-    """A line for each record sent with acks=all, polled, or read at the end."""
+    """A CSV format with one line for each record that was sent with acks=all, polled, or read at
+    the end."""
 
     def recognises(self, path: Path) -> bool:
         """Return whether this is such a file, going by its name."""

@@ -1,4 +1,4 @@
-"""A nemesis: when which fault happens. How it is performed is the target's business."""
+"""A nemesis, which yields faults and the times between them. The target performs them."""
 
 from collections.abc import Iterator
 from random import Random

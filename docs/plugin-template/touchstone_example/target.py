@@ -1,4 +1,4 @@
-"""A target: an implementation that can be started here. This one is a known one, configured."""
+"""A target, an implementation that can be started here: here a known one with other settings."""
 
 from collections.abc import Mapping
 from pathlib import Path

@@ -1,4 +1,5 @@
-"""A workload: the processes, what each does, what is read at the end, and who judges it."""
+"""A workload: the operations of each process, the final reads, and the checkers that judge the
+run."""
 
 from collections.abc import Mapping
 

@@ -110,7 +110,8 @@ def _epochs_written(rows: list[Row]) -> list[Any]:
 
 
 def _epochs_answered(rows: list[Row]) -> list[Any]:
-    """Return such tuples for responses to InitProducerId and for sends of offsets."""
+    """Return a tuple (kind, producer id, epoch, …) for each successful InitProducerId and each
+    successful sending of offsets, in the form that `fencing` compares."""
     kinds = {"init_producer": "reused-epoch", "send_offsets": "zombie-commits-offsets"}
     return [
         (
@@ -132,8 +133,8 @@ def _epochs_answered(rows: list[Row]) -> list[Any]:
 
 
 def _epochs_accepted(rows: list[Row]) -> list[Any]:
-    """Return rows of the same form for epochs with which producers continued after an error
-    (KIP-360)."""
+    """Return tuples as `_epochs_answered` does, for epochs with which producers continued after an
+    error (KIP-360)."""
     return [
         (
             "zombie-rejoins",
@@ -153,7 +154,8 @@ def _epochs_accepted(rows: list[Row]) -> list[Any]:
 
 
 def _ends_of(rows: list[Row], used: list[Any]) -> list[Any]:
-    """Return rows of the same form for ends of transactions, which make no epoch known."""
+    """Return tuples as `_epochs_answered` does, for ends of transactions; no client learns an epoch
+    from those."""
     found = []
     for end in rows:
         if end["f"] not in ("commit", "abort") or end["type"] != "ok" or end["txn"] is None:

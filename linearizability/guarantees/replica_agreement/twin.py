@@ -92,7 +92,8 @@ def _log(rows: list[Row], end: Row) -> list[Row]:
 
 
 def _is_last(rows: list[Row], reading: int, row: Row) -> bool:
-    """Return whether no log of the same read has a later record of the row's key."""
+    """Return whether the row is a committed record and the last one of its key in the logs that
+    this final read has seen."""
     same = [
         r["offset"]
         for r in rows

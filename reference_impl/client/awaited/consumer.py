@@ -27,13 +27,13 @@ class RebalanceListener(Protocol):
     """
 
     async def on_assigned(self, partitions: tuple[TopicPartition, ...]) -> None:
-        """Handle partitions that are read from now on."""
+        """Act on the partitions that the consumer has just been assigned."""
 
     async def on_revoked(self, partitions: tuple[TopicPartition, ...]) -> None:
-        """Handle partitions that are about to be given up."""
+        """Act on the partitions that are about to be revoked and are still owned."""
 
     async def on_lost(self, partitions: tuple[TopicPartition, ...]) -> None:
-        """Handle partitions that are gone already."""
+        """Act on the partitions that were lost; another member may own them already."""
 
 
 class Consumer:

@@ -201,7 +201,8 @@ class OneAfterAnother:
         )
 
     def ask_elsewhere(self, key: Key) -> None:
-        """Find the coordinator again after a while, since this broker is not the one."""
+        """Forget the coordinator, and look for it again after a back-off, since this broker denies
+        being it."""
         self._coordinators.forget(key)
         self.pause(self.backoff.fail())
 

@@ -108,7 +108,7 @@ class Metadata:
     # --- asking -------------------------------------------------------------------------------
 
     def want(self, *names: str) -> None:
-        """Keep these topics up to date from now on."""
+        """Add these topics to those whose metadata is kept up to date."""
         new = [name for name in names if name not in self._wanted]
         self._wanted.update(dict.fromkeys(new))
         if new:

@@ -34,7 +34,7 @@ class TopicIds:
         self._is_asking = False
 
     def name(self, topic_id: UUID) -> str | None:
-        """Return the name, or None while it is unknown."""
+        """Return the name of the topic with this id, or None while it is unknown."""
         known = self._names.get(topic_id) or self._metadata.topic_name(topic_id)
         if known is not None:
             self._names[topic_id] = known

@@ -172,7 +172,8 @@ class Sequences:
         self.start_over_where_wanted()
 
     def start_over_where_wanted(self) -> None:
-        """Use the writer's new identity at once in partitions where something went wrong."""
+        """Renumber the batches of partitions that asked for it, under the writer's new producer id
+        and epoch."""
         for partition in self._to_start_over:
             self.of(partition).start_over(self.writer)
         self._to_start_over.clear()

@@ -238,7 +238,7 @@ class Fetcher:
             self._pause(partition)
 
     def _pause(self, partition: TopicPartition) -> None:
-        """Fetch nothing from a partition for a while."""
+        """Fetch nothing from a partition for about `retry.backoff.ms`."""
         state = self._subscription.partitions.get(partition)
         if state is not None:
             delay_ms = self._kernel.jittered(self._config["retry.backoff.ms"])

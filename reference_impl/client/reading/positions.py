@@ -203,7 +203,7 @@ class Positions:
         self._ask_leaders(times, found, not_found)
 
     def wait(self, partition: TopicPartition) -> None:
-        """Look up nothing for a partition for a while."""
+        """Do not look up a partition again for about `retry.backoff.ms`."""
         state = self._subscription.partitions.get(partition)
         if state is not None:
             state.not_before_ms = self._kernel.monotonic_ms + self._backoff.delay_ms(0)

@@ -306,11 +306,13 @@ class BrokerConfig:
         return listeners_of(self.given, self._in_full())[0]
 
     def controller_listeners(self) -> tuple[Listener, ...]:
-        """Return the listeners for requests to the controller. Raise BadConfig."""
+        """Return the listeners for requests to the controller. Raise BadConfig for an invalid
+        listener setting."""
         return listeners_of(self.given, self._in_full())[1]
 
     def membership(self) -> Membership:
-        """Return this node's place in its cluster. Raise BadConfig."""
+        """Return this node's place in its cluster. Raise BadConfig if the roles, the id and the
+        voters contradict each other."""
         return membership_of(self._in_full(), self.given, self.listeners())
 
     def _in_full(self) -> dict[str, str]:

@@ -121,7 +121,7 @@ def membership_of(
 
 
 def voters_of(text: str) -> dict[int, Endpoint]:
-    """Parse ID@host:port,… into id -> endpoint. Raise BadConfig."""
+    """Parse ID@host:port,… into id -> endpoint. Raise BadConfig if the text is not of this form."""
     found: dict[int, Endpoint] = {}
     for item in split_list(text):
         node, separator, address = item.partition("@")

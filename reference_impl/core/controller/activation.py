@@ -20,7 +20,8 @@ from reference_impl.wire import Struct, definition
 
 def activate(controller: Controller) -> None:
     """Write the first records of a new cluster, and give each broker a fresh session, since this
-    controller has heard from none yet. Raise UnsupportedLevel."""
+    controller has heard from none yet. Raise UnsupportedLevel if the cluster has a feature level
+    that this version does not know."""
     controller.sessions.begin(controller.image.brokers)
     records = _first_records(controller)
     if controller.metadata.is_in_transaction:

@@ -30,7 +30,8 @@ from reference_impl.wire import Struct
 
 @dataclass(frozen=True, slots=True)
 class Seat:
-    """The node and the cluster of a controller, and what it serves there."""
+    """The parts of a node that its controller needs: the configuration, the APIs that it serves,
+    and the directory."""
 
     started_with: BrokerConfig
     cluster_id: str

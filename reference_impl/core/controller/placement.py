@@ -17,14 +17,15 @@ from reference_impl.wire import ErrorCode
 
 @dataclass(slots=True)
 class _Rack:
-    """The brokers of a rack; each in turn is the first candidate."""
+    """The brokers of a rack. Each call of `in_turn` begins with the next one of them."""
 
     living: Sequence[int]
     fenced: Sequence[int]
     turn: int
 
     def in_turn(self) -> tuple[Iterator[int], Iterator[int]]:
-        """Return the living and the fenced brokers in the order of the next turn."""
+        """Return the living and the fenced brokers of the rack, both rotated by one more place than
+        at the last call."""
         self.turn += 1
         return iter(_rotated(self.living, self.turn)), iter(_rotated(self.fenced, self.turn))
 

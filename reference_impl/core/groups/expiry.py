@@ -52,7 +52,7 @@ def expire_offsets(coordinator: GroupCoordinator) -> Iterator[Effect]:
 
 def _expire(coordinator: GroupCoordinator, group_id: str) -> Iterator[Effect]:
     """Delete the offsets of a group that have expired, then the group if nothing of it is left.
-    Raise Refused."""
+    Raise Refused if the deletion cannot be written."""
     keys = list(coordinator.offsets.of(group_id))
     for first in range(0, len(keys), AT_ONCE):
         expired = _expired(coordinator, group_id, keys[first : first + AT_ONCE])

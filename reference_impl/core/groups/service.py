@@ -86,7 +86,8 @@ class GroupCoordinators(Shards[GroupShard]):
         self.settings = shared.settings
 
     def of_request(self, request: Request) -> GroupCoordinator:
-        """Return the coordinator of the group that a member names. Raise Refused."""
+        """Return the coordinator of the group that a member names. Raise Refused if the group id is
+        empty, or if this broker does not coordinate the group."""
         if not request.body.group_id:
             raise Refused(ErrorCode.INVALID_GROUP_ID)
         return self.of(request.body.group_id)
@@ -96,7 +97,7 @@ class GroupCoordinators(Shards[GroupShard]):
         return [(each, group) for each in self.active() for group in each.groups.values()]
 
     def forget_topic(self, name: str) -> None:
-        """Delete everything that was committed for a deleted topic."""
+        """Delete the offsets that any group has committed for a topic that was deleted."""
         for coordinator in self.active():
             coordinator.forget_topic(name)
 

@@ -66,7 +66,8 @@ def handle_add_partitions_to_txn(broker: Broker, request: Request) -> Iterator[E
 
 
 def one_transaction(broker: Broker, request: Request, asked: Struct) -> CodesInTurns:
-    """Return a code for each partition of one transaction."""
+    """Verify one transaction's partitions, or add them to it. Return an error code for each
+    partition."""
     if asked.verify_only:
         codes = yield from unknown_among(broker, request, asked.topics)
         return codes or (yield from verified(broker, request, asked))
@@ -90,7 +91,7 @@ def added(
     producer_epoch: int,
     topics: list[Struct],
 ) -> CodesInTurns:
-    """Add all partitions of one transaction, or none; return their codes."""
+    """Add all partitions to one transaction, or none. Return an error code for each of them."""
     # VALIDATE
     if codes := (yield from unknown_among(broker, request, topics)):
         return codes
@@ -144,7 +145,7 @@ def unknown_among(broker: Broker, request: Request, topics: list[Struct]) -> Cod
 
 
 def unknown_in(broker: Broker, request: Request, keys: list[PartitionKey]) -> CodesInTurns:
-    """Return the partitions that do not exist."""
+    """Return UNKNOWN_TOPIC_OR_PARTITION for each of these partitions that does not exist."""
     topics = broker.image.topics
     codes = {}
     for name, index in keys:
@@ -163,7 +164,8 @@ def all_or_none(keys: list[PartitionKey], refused: Codes) -> Codes:
 
 
 def verified(broker: Broker, request: Request, asked: Struct) -> CodesInTurns:
-    """Verify whether each partition is part of the transaction, without adding any."""
+    """Verify whether each partition is part of the transaction, without adding any. Return an error
+    code for each."""
     codes: Codes = {}
     for key in partitions_of(asked.topics):
         yield GiveWay(request)

@@ -40,7 +40,8 @@ def handle_alter_partition_reassignments(
 
 
 def result(controller: Controller, topic: str, may_change_factor: bool, wanted: Struct) -> Struct:
-    """Return one partition's row: its move has begun, or the reason why not."""
+    """Begin or cancel the move of one partition. Return its row, with the error if that was
+    refused."""
     row = RESPONSE.struct(
         "ReassignablePartitionResponse", partition_index=wanted.partition_index, error_message=None
     )

@@ -113,7 +113,7 @@ class PendingDeletions:
         return rows
 
     def refuse(self, refused: Refused) -> None:
-        """Answer this error for every partition that has none yet."""
+        """Answer every deletion that still waits with this error."""
         for each in self.deletions:
             each.row.low_watermark, each.row.error_code = -1, refused.code
         self.deletions.clear()

@@ -67,7 +67,8 @@ def objection_to(quorum: Quorum, body: Struct) -> ErrorCode | None:
 
 
 def read(quorum: Quorum, wanted: Struct, max_bytes: int) -> dict[str, Any]:
-    """Return the fields of the answer: the bytes from a position on. Raise Refused."""
+    """Return the fields of the response: the snapshot's bytes from this position on. Raise Refused
+    if this node does not lead, or if there is no such snapshot or position."""
     check_leads(quorum, wanted)
     snapshots, position = quorum.log.snapshots, wanted.position
     id = SnapshotId(wanted.snapshot_id.end_offset, wanted.snapshot_id.epoch)

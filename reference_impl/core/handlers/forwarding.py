@@ -128,7 +128,8 @@ def decision(broker: Broker, request: Request) -> Generator[Effect, Any, Effect]
 
 
 def until_end(handler: Iterator[Effect]) -> Generator[Effect, Any, Effect]:
-    """Run a handler up to the effect that ends its request, and return that."""
+    """Run a handler until it yields the effect that ends its request (a response, or the closing of
+    the connection). Return that effect."""
     generator = cast("Generator[Effect, Any, None]", handler)
     try:
         effect = next(generator)

@@ -110,7 +110,8 @@ def find_one(
 
 
 def latest(rules: Rules, partition: Partition, isolation: int) -> Found:
-    """Return the end of the log for consumers of this isolation level. Raise Refused."""
+    """Return the end of the log for consumers of this isolation level. Raise Refused while a new
+    leader does not know its high watermark."""
     rules.check_end_is_known(partition.high_watermark, partition.epoch_start_offset)
     return -1, rules.latest_offset(partition, isolation), partition.leader_epoch
 
@@ -129,7 +130,7 @@ def earliest(rules: Rules, partition: Partition, isolation: int) -> Found:
 
 
 def none_tiered(rules: Rules, partition: Partition, isolation: int) -> Found:
-    """Answer that nothing is in tiered storage, which this broker does not have."""
+    """Return NOTHING: this broker has no tiered storage, so no offset is in it."""
     return NOTHING
 
 

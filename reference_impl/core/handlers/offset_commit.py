@@ -75,7 +75,8 @@ def existing(broker: Broker, request: Request, topic: Struct, index: int) -> Top
 
 
 def commit(broker: Broker, request: Request, wanted: list[WantedCommit]) -> Iterator[Effect]:
-    """Commit the offsets that may be committed. Raise Refused if none may."""
+    """Commit these offsets to the group's log, then apply them. Raise Refused, for all of them, if
+    the group may not be changed by this member."""
     body = request.body
     # [Modified in v5: KIP-211]
     commits = commits_of(broker, wanted, body.retention_time_ms)

@@ -253,7 +253,7 @@ def check_transaction(
 def taken_part(broker: Broker, partition: Partition, writer: Writer) -> Iterator[Effect]:
     """Add the partition to the transaction, or verify that it was added. If the markers of the
     producer's last transaction are still being written, ask again for a while, unless the client
-    has added the partition itself (KAFKA-18575). Raise Refused."""
+    has added the partition itself (KAFKA-18575). Raise Refused with the coordinator's error."""
     patience_ms = broker.config.number("add.partitions.to.txn.retry.backoff.max.ms")
     ends_ms = broker.monotonic_ms + patience_ms
     while True:

@@ -21,17 +21,17 @@ def on_top(response: str) -> Refuse:
 
 
 def refuse_join(request: Request, code: ErrorCode) -> Struct:
-    """Return the JoinGroup response that refuses."""
+    """Return the JoinGroup response with this error."""
     return answers.join_refused(request, code, request.body.member_id).body
 
 
 def refuse_offset_commit(request: Request, code: ErrorCode) -> Struct:
-    """Return the OffsetCommit response that refuses every offset."""
+    """Return the OffsetCommit response with this error for every offset."""
     return _each_partition(request, code, "OffsetCommitResponse", has_ids=True)
 
 
 def refuse_txn_offset_commit(request: Request, code: ErrorCode) -> Struct:
-    """Return the TxnOffsetCommit response that refuses every offset."""
+    """Return the TxnOffsetCommit response with this error for every offset."""
     return _each_partition(request, code, "TxnOffsetCommitResponse", has_ids=False)
 
 
@@ -82,7 +82,7 @@ def refuse_offset_fetch(request: Request, code: ErrorCode) -> Struct:
 
 
 def refuse_describe(request: Request, code: ErrorCode) -> Struct:
-    """Return the DescribeGroups response that refuses every group."""
+    """Return the DescribeGroups response with this error for every group."""
     of = definition("DescribeGroupsResponse")
     rows = [
         of.struct("DescribedGroup", group_id=each, error_code=code) for each in request.body.groups
@@ -91,7 +91,7 @@ def refuse_describe(request: Request, code: ErrorCode) -> Struct:
 
 
 def refuse_consumer_describe(request: Request, code: ErrorCode) -> Struct:
-    """Return the ConsumerGroupDescribe response that refuses every group."""
+    """Return the ConsumerGroupDescribe response with this error for every group."""
     of = definition("ConsumerGroupDescribeResponse")
     groups = request.body.group_ids
     return of.new(
@@ -100,7 +100,7 @@ def refuse_consumer_describe(request: Request, code: ErrorCode) -> Struct:
 
 
 def refuse_delete(request: Request, code: ErrorCode) -> Struct:
-    """Return the DeleteGroups response that refuses every group."""
+    """Return the DeleteGroups response with this error for every group."""
     of = definition("DeleteGroupsResponse")
     groups = request.body.groups_names
     return of.new(

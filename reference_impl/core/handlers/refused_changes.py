@@ -73,7 +73,7 @@ def users(body: Struct) -> list[dict[str, Any]]:
 
 
 def refuse_elect_leaders(request: Request, code: ErrorCode) -> Struct:
-    """Return the ElectLeaders response that refuses each election."""
+    """Return the ElectLeaders response with this error for each partition."""
     of = definition("ElectLeadersResponse")
     message = ERRORS[code].message
     topics = [
@@ -93,7 +93,7 @@ def refuse_elect_leaders(request: Request, code: ErrorCode) -> Struct:
 
 
 def refuse_reassignments(request: Request, code: ErrorCode) -> Struct:
-    """Return the AlterPartitionReassignments response that refuses each move."""
+    """Return the AlterPartitionReassignments response with this error for each partition."""
     of = definition("AlterPartitionReassignmentsResponse")
     row, message = "ReassignablePartitionResponse", ERRORS[code].message
     topics = [

@@ -90,7 +90,8 @@ def denial(broker: Broker, request: Request) -> ErrorCode | None:
 
 
 def commit(broker: Broker, request: Request, wanted: list[WantedCommit]) -> Iterator[Effect]:
-    """Commit the offsets that may be committed. Raise Refused if none may."""
+    """Commit these offsets as pending ones of the transaction. Raise Refused, for all of them, if
+    the transaction or the group forbids that."""
     body = request.body
     commits = commits_of(broker, wanted)
     records = yield from for_each(request, commits, partial(encoded_commit, body.group_id))

@@ -1,4 +1,4 @@
-"""Walk a `.log` file batch by batch, reading headers only, or whole batches with a check of their
+"""Read a `.log` file batch by batch: either headers only, or whole batches with a check of their
 CRC."""
 
 from __future__ import annotations

@@ -66,14 +66,15 @@ class ValidatedBatch:
 
 
 class SurveyedBatch(bytearray):
-    """A batch whose records were already surveyed, in steps, before the append."""
+    """A batch whose records were already checked, in steps, before the append."""
 
     survey: Survey
 
 
 @dataclass(slots=True)
 class Survey:
-    """The result of checking every record of a batch under one configuration."""
+    """The result of checking every record of a batch under one configuration: header, figures
+    (`walk`), and the recompressed batch if one is needed."""
 
     config: LogConfig
     header: BatchHeader
@@ -200,8 +201,8 @@ def _codec(header: BatchHeader) -> Compression:
 
 
 def _walked_at_once(data: memoryview | bytearray, header: BatchHeader) -> Walk:
-    """Return the walk over the records of a batch that is neither compressed nor large, made in one
-    pass."""
+    """Check the records of a batch that is neither compressed nor large, in one pass. Return the
+    Walk. Raise Refused for invalid records."""
     records = memoryview(data)[HEADER_BYTES:]
     # The bytes of a copy are read faster, but many bytes take longer to copy than their few numbers
     # take to read.

@@ -32,7 +32,8 @@ class NotConsecutive(BadRecords):
 
 
 class Walk(NamedTuple):
-    """The result of one pass over the records."""
+    """The result of one pass over a batch's records: the smallest and the largest timestamp delta,
+    whether offsets are consecutive, whether all records have keys."""
 
     timestamp_delta_min: int
     timestamp_delta_max: int

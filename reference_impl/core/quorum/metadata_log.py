@@ -190,7 +190,8 @@ class MetadataLog:
         self._learn_voters(batch, offset)
 
     def _learn_voters(self, batch: RecordBatch, base_offset: int) -> None:
-        """Take the control records of a batch into account. Raise Malformed."""
+        """Apply the control records of a batch (KRaftVersion, Voters). Raise Malformed for a
+        version that this node does not support."""
         if batch.is_control:
             for place, record in enumerate(batch.records):
                 self.voters.learn(base_offset + place, record)

@@ -30,7 +30,7 @@ class Committed:
 
 
 class MetadataTransactions:
-    """Holds back the records of an open transaction until it ends."""
+    """Holds back the records of an open metadata transaction until it ends."""
 
     def __init__(self) -> None:
         self._held: list[Struct] | None = None

@@ -45,7 +45,7 @@ class Account:
 
 
 class Throttle:
-    """One kind of quota: bytes produced, or bytes fetched."""
+    """One quota of clients: bytes produced per second, or bytes fetched."""
 
     def __init__(
         self, key: str, quotas: ClientQuotas, principals: Principals, samples: int, sample_ms: int

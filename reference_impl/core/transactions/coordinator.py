@@ -184,7 +184,7 @@ class TransactionCoordinator(Shard):
         self, transactional_id: str, timeout_ms: int, expected: ProducerIdAndEpoch | None
     ) -> Iterator[Effect]:
         """Handle InitProducerId: fence the previous producer, and note the id and epoch of the new
-        one in `transactions`. Raise Refused."""
+        one in `transactions`. Raise Refused if the client must ask again, or is fenced itself."""
         self._check_not_pending(transactional_id)
         transaction = self.find(transactional_id)
         if transaction is None:
@@ -251,7 +251,8 @@ class TransactionCoordinator(Shard):
         self, transactional_id: str, producer_id: int, epoch: int, *, commit: bool, version: int
     ) -> Generator[Effect, None, ProducerIdAndEpoch]:
         """Decide on the outcome of a transaction and write the decision. Return the producer's id
-        and epoch from now on. Raise Refused. The caller must then call `carry_out`."""
+        and epoch from now on. Raise Refused if this producer may not end it. The caller must then
+        call `carry_out`."""
         transaction = self._named(transactional_id)
         # [Modified in EndTxn v5: KIP-890] A client has its next epoch before the markers are
         # written, and may use it already: it is told to come again, not that it is fenced.

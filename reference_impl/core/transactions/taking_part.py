@@ -59,7 +59,8 @@ class Writer:
 
 
 def ensure_takes_part(broker: Broker, partition: Partition, writer: Writer) -> Iterator[Effect]:
-    """Add the partition to the transaction, or verify that it was added. Raise Refused."""
+    """Add the partition to the transaction, or verify that it was added. Raise Refused with the
+    coordinator's error."""
     producers = partition.log.producer_state
     if producers.has_open_transaction(writer.producer_id, writer.producer_epoch):
         return
@@ -88,7 +89,8 @@ def ensure_takes_part(broker: Broker, partition: Partition, writer: Writer) -> I
 def ask_coordinator(
     broker: Broker, node: int, key: PartitionKey, writer: Writer
 ) -> Generator[Effect, Any, None]:
-    """Let the coordinator on another node add or verify the partition. Raise Refused."""
+    """Let the coordinator on another node add or verify the partition. Raise Refused with the error
+    in its answer."""
     if not (
         writer.adds_implicitly or broker.config.flag("transaction.partition.verification.enable")
     ):

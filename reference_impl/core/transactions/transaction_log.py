@@ -55,7 +55,7 @@ class TransactionLog:
 
     def append(self, transactional_id: str, transaction: Transaction | None) -> Partition:
         """Write the state of a transactional id (None: a tombstone), and return the partition.
-        Raise Refused."""
+        Raise Refused if the append fails."""
         partition = self._partition()
         key = definition("TransactionLogKey").new(transactional_id=transactional_id)
         value = None if transaction is None else value_of(transaction)

@@ -227,7 +227,7 @@ class Waiting:
         return len(self._own) < came
 
     def _tell(self, number: int, outcome: Outcome) -> None:
-        """Note the outcome of a wait, unless its handler is gone."""
+        """Store the outcome of a wait, if its handler still waits."""
         if number in self._suspended:
             self._ready.setdefault(number, outcome)
 
@@ -239,7 +239,7 @@ class Waiting:
                 self._look_at(number)
 
     def _look_at(self, number: int) -> None:
-        """End a wait if its condition is met or can never be met."""
+        """End a wait if its condition is fulfilled, or refuse it if it can never be."""
         try:
             if has_come(self._broker, self._suspended[number].wait):
                 self._ready[number] = None

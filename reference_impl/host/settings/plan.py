@@ -60,7 +60,8 @@ def parse_pairs(pairs: Sequence[str]) -> dict[str, str]:
 def make_plan(
     port: int | None, data: str | None, config: Mapping[str, str], bug: str | None
 ) -> Plan:
-    """Return the plan of a node after all options were checked together. Raise BadConfig."""
+    """Return the plan of a node after all options were checked together. Raise BadConfig if one is
+    wrong or contradicts another."""
     check_bug(bug)
     check_port(port)
     asked = BrokerConfig.of(config)

@@ -22,8 +22,8 @@ _WRITTEN = {"\\": "\\\\", **{character: f"\\{name}" for name, character in _MEAN
 
 
 def read(file: Path) -> dict[str, str]:
-    """Return the settings of a file; if a key occurs twice, the last one counts. Raise
-    BadConfig."""
+    """Return the settings of a file; if a key occurs twice, the last one counts. Raise BadConfig if
+    it cannot be read."""
     try:
         text = file.read_bytes().decode("iso-8859-1")
     except OSError as error:

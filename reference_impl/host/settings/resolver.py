@@ -13,7 +13,8 @@ from reference_impl.core.configs.keys import BadConfig
 
 
 def read(file: Path) -> dict[str, str]:
-    """Return name -> address; of several lines with one name the first counts. Raise BadConfig."""
+    """Return name -> address; of several lines with one name the first counts. Raise BadConfig if
+    the file cannot be read."""
     try:
         text = file.read_text("utf-8", "replace")
     except OSError as error:

@@ -33,7 +33,8 @@ class Visitor(Protocol):
 
 
 class Admission:
-    """The connections that are counted, and those that wait to be."""
+    """The connections that count towards the limits, and those that wait until the limits permit
+    them."""
 
     def __init__(self, limits: ConnectionLimits) -> None:
         self._limits = limits
@@ -42,13 +43,13 @@ class Admission:
         self._next_look: asyncio.TimerHandle | None = None
 
     def arrived(self, visitor: Visitor) -> None:
-        """Let a new connection in, if it is its turn and there is room for it."""
+        """Queue a new connection, and admit it if no other waits and the limits permit it."""
         self._waiting.append(visitor)
         visitor.hold()
         self._look()
 
     def left(self, visitor: Visitor) -> None:
-        """Forget a connection that is closed, and let in one that waits for its place."""
+        """Forget a closed connection, and admit one that waits."""
         if visitor in self._inside:
             self._inside.discard(visitor)
             self._limits.leave(visitor.address)
@@ -57,13 +58,14 @@ class Admission:
         self._look()
 
     def close(self) -> None:
-        """Let nobody in any more."""
+        """Admit no further connection."""
         self._waiting.clear()
         if self._next_look is not None:
             self._next_look.cancel()
 
     def _look(self) -> None:
-        """Let in those who wait, in their order, until one must go on waiting."""
+        """Admit waiting connections in order until one must wait longer. Set a timer for that
+        one."""
         loop = asyncio.get_running_loop()
         if self._next_look is not None:
             self._next_look.cancel()

@@ -17,7 +17,7 @@ TURN_S = 0.005
 
 
 class Piled(Protocol):
-    """A connection with requests that wait for their turn."""
+    """A connection with requests left when its turn is over."""
 
     def take_turn(self) -> None:
         """Process at least one request, and further ones until the turn is over."""

@@ -49,7 +49,8 @@ class Violation(Exception):
 
 @dataclass(frozen=True)
 class Door:
-    """A listener of the broker, and the APIs that it advertises there (API key -> versions)."""
+    """A listener of the broker under attack, and the APIs that it advertises there (API key ->
+    versions)."""
 
     name: str
     host: str

@@ -118,7 +118,7 @@ class Link(Conversation):
             self._client = None
 
     def send(self, api: ApiKey, version: int, body: Struct) -> None:
-        """Send a request without waiting for the response. Raise Gone."""
+        """Send a request without waiting for the response. Raise Gone if the broker has died."""
         if self._client is None:
             raise Gone
         self._correlation_id += 1
@@ -130,7 +130,7 @@ class Link(Conversation):
             raise Gone from None
 
     def receive(self, api: ApiKey, version: int) -> Struct:
-        """Return the next response. Raise Gone."""
+        """Return the next response. Raise Gone if the broker dies before it is complete."""
         assert self._client is not None
         try:
             frame = self._client.receive()

@@ -212,8 +212,9 @@ class Transactions:
     # --- one question after the other ---------------------------------------------------------
 
     def run(self, has_incomplete: bool) -> None:
-        """Send the next request to a coordinator, unless one is in flight or nothing is to be sent.
-        has_incomplete: records that were handed over are not settled yet."""
+        """Send the next request to a coordinator, unless one is in flight or none is needed.
+        has_incomplete: whether some records of the transaction are neither acknowledged nor failed
+        yet."""
         while not self._questions.is_busy:
             question = self._next_question(has_incomplete)
             if question is None:

@@ -102,7 +102,7 @@ class Registrations:
         self.controllers: dict[int, ControllerImage] = {}
 
     def register_broker(self, record: Struct) -> None:
-        """Take a new incarnation of a broker into account."""
+        """Apply a RegisterBrokerRecord: a new incarnation of a broker, or the first."""
         self.brokers[record.broker_id] = BrokerImage(
             record.broker_id,
             record.broker_epoch,
@@ -118,12 +118,13 @@ class Registrations:
         )
 
     def unregister_broker(self, record: Struct) -> None:
-        """Forget a broker."""
+        """Apply an UnregisterBrokerRecord: forget the broker."""
         self._expected(record, record.broker_id, record.broker_epoch)
         del self.brokers[record.broker_id]
 
     def change_broker(self, record: Struct) -> None:
-        """Take a change of a registered broker into account."""
+        """Apply a BrokerRegistrationChangeRecord: the fencing, controlled shutdown or directories
+        of a registered broker."""
         old = self._expected(record, record.broker_id, record.broker_epoch)
         new = old
         if record.fenced != NO_CHANGE:
@@ -147,7 +148,7 @@ class Registrations:
         self.brokers[broker.node_id] = replace(broker, fenced=False)
 
     def register_controller(self, record: Struct) -> None:
-        """Take a new incarnation of a controller into account."""
+        """Apply a RegisterControllerRecord: a new incarnation of a controller, or the first."""
         self.controllers[record.controller_id] = ControllerImage(
             record.controller_id,
             record.incarnation_id,

@@ -175,7 +175,8 @@ def _registration(body: Struct, broker_epoch: int, before: BrokerImage | None) -
 
 
 def hear_heartbeat(controller: Controller, body: Struct) -> Reply:
-    """Take a heartbeat into account, or raise Refused(STALE_BROKER_EPOCH)."""
+    """Handle a heartbeat: record changed directories, move the broker to its next state, and renew
+    its session. Raise Refused(STALE_BROKER_EPOCH) for an older incarnation."""
     broker = controller.image.brokers.get(body.broker_id)
     controller.rules.check_broker_epoch(broker, body.broker_epoch)
     assert broker is not None

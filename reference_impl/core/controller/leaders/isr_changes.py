@@ -54,7 +54,8 @@ def alter_partitions(
 def _changes(
     controller: Controller, broker_id: int, topic_id: UUID, wanted: Struct
 ) -> list[Struct]:
-    """Return the records that give a partition the ISR that its leader asks for. Raise Refused."""
+    """Return the records that give a partition the ISR that its leader asks for. Raise Refused if
+    the partition does not exist, or if this leader may not have that ISR."""
     topic = controller.image.topics_by_id.get(topic_id)
     if topic is None:
         raise Refused(ErrorCode.UNKNOWN_TOPIC_ID)

@@ -16,7 +16,7 @@ SYNC_RESPONSE = definition("SyncGroupResponse")
 
 
 def join_refused(request: Request, code: ErrorCode, member_id: str) -> Respond:
-    """Return the JoinGroup response that refuses a place in the next generation."""
+    """Return the JoinGroup response with this error and member id."""
     return Respond(
         request,
         JOIN_RESPONSE.new(
@@ -73,7 +73,7 @@ def members_for(group: ClassicGroup, member: Member) -> list[Struct]:
 
 
 def sync_refused(request: Request, code: ErrorCode) -> Respond:
-    """Return the SyncGroup response that refuses an assignment."""
+    """Return the SyncGroup response with this error, and without an assignment."""
     return Respond(request, SYNC_RESPONSE.new(error_code=code))
 
 

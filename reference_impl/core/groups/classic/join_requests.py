@@ -1,4 +1,4 @@
-"""Read a JoinGroup, whatever its version and whatever kind of group it meets."""
+"""Parse a JoinGroup of any version, for a group of either protocol."""
 
 from __future__ import annotations
 

@@ -29,7 +29,8 @@ NO_MEMBER_ID = ""
 
 
 def join(coordinator: GroupCoordinator, request: Request) -> Iterator[Effect]:
-    """Decide about one JoinGroup, or raise Refused and leave no group behind."""
+    """Handle a JoinGroup. Raise Refused, and leave no empty group behind, if the member may not
+    join."""
     try:
         yield from _join(coordinator, request)
     except Refused:

@@ -110,7 +110,7 @@ def _tell_generation(group: ClassicGroup) -> Iterator[Effect]:
 
 
 def syncs_timed_out(coordinator: GroupCoordinator, group: ClassicGroup) -> Iterator[Effect]:
-    """Drop the members that joined but never came for their assignment."""
+    """Remove the members that joined but did not send SyncGroup in time, and rebalance."""
     if group.state not in (State.COMPLETING_REBALANCE, State.STABLE) or not group.pending_syncs:
         return
     for member_id in sorted(group.pending_syncs):

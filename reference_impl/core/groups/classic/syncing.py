@@ -20,7 +20,7 @@ from reference_impl.wire import ErrorCode, Struct
 
 
 def sync(coordinator: GroupCoordinator, request: Request) -> Iterator[Effect]:
-    """Decide about one SyncGroup, or raise Refused."""
+    """Handle a SyncGroup, or raise Refused."""
     body = request.body
     group = coordinator.known_group(body.group_id)
     if isinstance(group, ConsumerGroup):

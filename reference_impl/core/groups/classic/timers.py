@@ -53,7 +53,8 @@ def forget_pending(group: ClassicGroup, member_id: str) -> Iterator[Effect]:
 
 
 def wait_for_joins(group: ClassicGroup, within_ms: int) -> Iterator[Effect]:
-    """Give members their rebalance timeout to join the next generation (KIP-62)."""
+    """Start the timer for the members' JoinGroups: within the rebalance timeout each must join the
+    next generation (KIP-62)."""
     yield SetTimer(key(JOIN, group.group_id), within_ms)
 
 
@@ -70,7 +71,8 @@ def joins_are_over(group: ClassicGroup) -> Iterator[Effect]:
 
 
 def wait_for_syncs(group: ClassicGroup, within_ms: int) -> Iterator[Effect]:
-    """Give members the rebalance timeout to come for their assignment (KAFKA-10284)."""
+    """Start the timer for the members' SyncGroups: within the rebalance timeout each must ask for
+    its assignment (KAFKA-10284)."""
     yield SetTimer(key(SYNC, group.group_id), within_ms)
 
 

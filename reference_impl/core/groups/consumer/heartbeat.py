@@ -28,7 +28,7 @@ RESPONSE = definition("ConsumerGroupHeartbeatResponse")
 
 
 def heartbeat(coordinator: GroupCoordinator, request: Request) -> Iterator[Effect]:
-    """Decide about one heartbeat. Raise Refused before anything has changed."""
+    """Handle a ConsumerGroupHeartbeat. Raise Refused before anything has changed."""
     body = request.body
     if body.member_epoch in (LEAVE_EPOCH, LEAVE_STATIC_EPOCH):
         yield from leaving.leave(coordinator, request)
@@ -96,7 +96,8 @@ def with_requested_fields(member: ConsumerMember, request: Request) -> ConsumerM
 
 
 def note_member(draft: Draft, old: ConsumerMember, new: ConsumerMember) -> bool:
-    """Write the new facts about a member; return whether its topics changed, by name."""
+    """Write the member's new identity and subscription to the draft if they differ from the old
+    ones. Return whether its topics, by name, have changed."""
     if new != old:
         draft.write(records.member_record(draft.group.group_id, new))
     return new.topic_names != old.topic_names
@@ -105,7 +106,8 @@ def note_member(draft: Draft, old: ConsumerMember, new: ConsumerMember) -> bool:
 def answer(
     coordinator: GroupCoordinator, body: Struct, old: ConsumerMember, new: ConsumerMember
 ) -> Struct:
-    """Return the member's epoch, with its partitions where it may not know them."""
+    """Return the heartbeat response: the member's epoch, and its partitions if they have changed or
+    the member may not know them."""
     response = RESPONSE.new(
         member_id=new.member_id,
         member_epoch=new.epoch,

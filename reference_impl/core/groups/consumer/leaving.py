@@ -40,7 +40,8 @@ def leave(coordinator: GroupCoordinator, request: Request) -> Iterator[Effect]:
 
 
 def no_consumer_group(group: object | None, group_id: str) -> str:
-    """Return why there is no consumer group of this id."""
+    """Return the message for a group id that does not name a consumer group: not found, or of
+    another type."""
     return f"Group {group_id} " + ("not found." if group is None else "is not a consumer group.")
 
 
@@ -61,7 +62,8 @@ def _go_for_now(
 def remove(
     coordinator: GroupCoordinator, group: ConsumerGroup, members: Iterable[ConsumerMember]
 ) -> Iterator[Effect]:
-    """Remove members; their partitions are free at once. Raise Refused."""
+    """Remove members, whose partitions are free at once. Raise Refused if the change cannot be
+    written."""
     going = {member.member_id: member for member in members}
     if not going:
         return

@@ -31,7 +31,7 @@ def uuid_text(uuid: UUID) -> str:
 
 
 def uuid_of(text: str) -> UUID:
-    """Return the UUID that `uuid_text` has written. Raise ValueError."""
+    """Return the UUID that `uuid_text` has written. Raise ValueError for any other text."""
     if not re.fullmatch("[A-Za-z0-9_-]{22}", text):
         raise ValueError("it is not 22 characters of URL-safe base64")
     return UUID(bytes=base64.urlsafe_b64decode(f"{text}=="))

@@ -52,7 +52,8 @@ class ElectionFile:
         self._voters = voters
 
     def load(self) -> ElectionState | None:
-        """Read the file, and return None if there is none. Raise BadQuorumState."""
+        """Read the file, and return None if there is none. Raise BadQuorumState if it is
+        damaged."""
         if not self._storage.exists(self.path):
             return None
         try:

@@ -60,7 +60,8 @@ def first_records(storage: Storage, path: str) -> Sequence[Struct]:
 
 
 def initial_voters(text: str, listener: str) -> Voters:
-    """Parse ID@host:port:DIRECTORY,… as `--initial-controllers` has it. Raise BadConfig."""
+    """Parse ID@host:port:DIRECTORY,… as `--initial-controllers` has it. Raise BadConfig if the text
+    is not of this form, or names a node twice."""
     found = []
     for item in text.split(","):
         match = _INITIAL.fullmatch(item.strip())

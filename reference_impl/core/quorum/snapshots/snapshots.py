@@ -87,12 +87,13 @@ class Snapshots:
             file.close()
 
     def read(self, id: SnapshotId) -> Snapshot:
-        """Read one of the snapshots. Raise DamagedSnapshot, CorruptLog."""
+        """Read one of the snapshots. Raise DamagedSnapshot if it was cut short or altered,
+        CorruptLog if its records are invalid."""
         return whole(self.read_in_slices(id))
 
     def read_in_slices(self, id: SnapshotId) -> Generator[None, None, Snapshot]:
-        """Read one of the snapshots, and yield after each batch. Raise DamagedSnapshot,
-        CorruptLog."""
+        """Read one of the snapshots, and yield after each batch. Raise DamagedSnapshot if it was
+        cut short or altered, CorruptLog if its records are invalid."""
         return read_snapshot(self._storage, self._path(id), id)
 
     def latest_whole(self) -> Snapshot | None:

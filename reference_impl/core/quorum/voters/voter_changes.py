@@ -25,8 +25,8 @@ Change = Generator[Any, Any, None]
 
 
 def add_voter(quorum: Quorum, voter: Voter, timeout_ms: int, *, waits: bool) -> Change:
-    """Make a node a voter, once it has shown that it is ready. waits: whether to return only when
-    the change is committed. Raise Refused."""
+    """Make a node a voter, once it has caught up. waits: whether to return only when the change is
+    committed. Raise Refused if it is a voter already, does not answer or lags behind."""
     end_ms, turn = quorum.moment.monotonic_ms + timeout_ms, quorum.turn
     with changing(quorum):
         check_version(quorum, "adding")
@@ -48,7 +48,8 @@ def add_voter(quorum: Quorum, voter: Voter, timeout_ms: int, *, waits: bool) -> 
 
 
 def remove_voter(quorum: Quorum, key: ReplicaKey, timeout_ms: int) -> Change:
-    """Take the vote of a node, which may be this leader. Raise Refused."""
+    """Remove a node, which may be this leader, from the voters. Raise Refused if it is not a voter,
+    or the only one."""
     end_ms, turn = quorum.moment.monotonic_ms + timeout_ms, quorum.turn
     with changing(quorum):
         check_version(quorum, "removing")
@@ -65,8 +66,8 @@ def remove_voter(quorum: Quorum, key: ReplicaKey, timeout_ms: int) -> Change:
 
 
 def update_voter(quorum: Quorum, voter: Voter, timeout_ms: int) -> Change:
-    """Take over the addresses that a voter has now. Voters that the configuration names stay as
-    they are. Raise Refused."""
+    """Store the addresses that a voter has now, except for voters that the configuration names.
+    Raise Refused if it is not a voter."""
     end_ms, turn = quorum.moment.monotonic_ms + timeout_ms, quorum.turn
     with changing(quorum):
         known = quorum.voters.get(voter.node_id)

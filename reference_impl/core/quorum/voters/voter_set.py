@@ -110,8 +110,8 @@ class VoterHistory:
         self._known = [Composition(offset, first.kraft_version, first.voters)]
 
     def learn(self, offset: int, record: Record) -> None:
-        """Take a control record of the log into account. Raise Malformed for a version that this
-        node does not support."""
+        """Apply a control record (KRaftVersion, Voters) of the log. Raise Malformed for a version
+        that this node does not support."""
         if offset <= self.latest.offset:
             return
         following = composition_with(self.latest, offset, record)
@@ -119,13 +119,14 @@ class VoterHistory:
             self._known.append(following)
 
     def truncate(self, end_offset: int) -> None:
-        """Forget the records that are cut off."""
+        """Drop the voters named by records that a truncation removes."""
         while self.latest.offset >= end_offset:
             self._known.pop()
 
 
 def composition_with(known: Composition, offset: int, record: Record) -> Composition:
-    """Return the composition that follows a control record. Raise Malformed."""
+    """Return the voters after a control record. Raise Malformed for a `kraft.version` that this
+    node does not support."""
     kind, value = control_type(record), record.value or b""
     if kind is ControlRecordType.KRAFT_VERSION:
         version = VERSION_RECORD.decode(value, RECORDS_VERSION).k_raft_version

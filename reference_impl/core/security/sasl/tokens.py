@@ -47,7 +47,7 @@ class Tokens:
         """(token id, mechanism) -> the SCRAM credential of the token, made at its first login."""
 
     def changed(self, token_ids: Iterable[str]) -> None:
-        """Take note of tokens that are new, and forget those that are gone."""
+        """Update the index from HMACs to tokens: add new tokens, remove those that are gone."""
         if not self.are_enabled:
             return
         for token_id in token_ids:

@@ -26,7 +26,7 @@ class Draft:
         self.effects: list[Iterable[Effect]] = []
 
     def write(self, *changes: KeyValue) -> None:
-        """Add these records to the change."""
+        """Apply these records to the draft's group, and add them to the records of the change."""
         for key, value in changes:
             records.apply(self.group, key, value)
             self.records.append((key, value))

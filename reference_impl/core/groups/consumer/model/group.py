@@ -208,7 +208,8 @@ class ConsumerGroup:
         return any(self.owners.get(key, member.member_id) != member.member_id for key in missing)
 
     def supports_protocols(self, protocol_type: str, protocols: Mapping[str, bytes]) -> bool:
-        """Return whether every other classic member knows one and the same of these protocols."""
+        """Return whether there is one among these protocols that every other classic member
+        supports."""
         if protocol_type != "consumer" or not protocols:
             return False
         others = [member.classic for member in self.members.values() if member.classic is not None]
