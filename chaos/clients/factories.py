@@ -43,5 +43,5 @@ def why_no_groups(client: str, workload: Workload) -> str | None:
     if the workload has no groups."""
     settings = map(workload.settings, range(workload.processes))
     if client != CONFLUENT and any(one.group and one.transactional for one in settings):
-        return "commits no group's positions in transactions here"
+        return "cannot commit a group's positions in transactions here"
     return None

@@ -73,7 +73,7 @@ class MembershipRows:
             self._note(F.POSITION, place, {**identity, "asked": COMMITTED, **told})
 
     def revoked(self, places: Iterable[Place], identity: Row) -> None:
-        """Note that these partitions no longer belong to the member."""
+        """Record that these partitions no longer belong to the member."""
         self._owned.difference_update(places)
         self._note_owned(identity)
 

@@ -199,7 +199,7 @@ class TcpLink:
         self._socket.sendall(request)
         answered, answer = decode_response(self._next_frame(deadline), api, version)
         if answered != correlation_id:
-            raise OSError("the answer is to another request")
+            raise OSError("the response has another request's correlation id")
         return answer
 
     def _limit(self, deadline: float | None) -> None:

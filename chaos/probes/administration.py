@@ -24,7 +24,7 @@ def the_preferred_replica_leads_again(site: Site) -> str:
     site.expect(lambda: set(partition(_address(site), TOPIC).isr) == everybody, "all are in sync")
     with site.struck(Elect("preferred")):
         site.expect(lambda: _leader(site) == preferred, "the preferred replica leads")
-    return f"{other} led, and after the election {preferred}"
+    return f"node {other} led before the election, and node {preferred} after it"
 
 
 def a_replica_leaves_and_comes_back(site: Site) -> str:
@@ -68,7 +68,7 @@ def topics_come_and_go(site: Site) -> str:
     if not seen:
         raise ProbeFailed("no observer saw a topic appear")
     site.expect(lambda: not seen & set(topics(_address(site))), "all of them are deleted")
-    return f"{len(seen)} topics were seen, and are gone"
+    return f"{len(seen)} topics were seen, and all of them deleted in the end"
 
 
 def _replicated_topic(site: Site) -> list[int]:

@@ -29,6 +29,6 @@ def _is_refused(site: Site, fault: Fault) -> str:
     make_topic(address, TOPIC)
     append(address, TOPIC, PATIENCE_S)
     with site.struck(fault):
-        said = refusal(site, TOPIC, "a record of now is refused")
+        said = refusal(site, TOPIC, "a record with the current time is refused")
     append(address, TOPIC, PATIENCE_S)
-    return f"a record of now was refused: {said}"
+    return f"a record with the current time was refused: {said}"

@@ -51,5 +51,7 @@ def what_was_not_synced_is_gone(site: Site) -> str:
         pass
     left = log_end(address, TOPIC)
     if not before <= left < acknowledged:
-        raise ProbeFailed(f"the log ended at {before}, {acknowledged}, and after the loss {left}")
-    return f"the log ended at {acknowledged}, and after the loss of power at {left}"
+        raise ProbeFailed(
+            f"the log ended at offset {before}, then {acknowledged}, and after the loss {left}"
+        )
+    return f"the log ended at offset {acknowledged}, and after the loss of power at {left}"

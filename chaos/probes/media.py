@@ -54,7 +54,7 @@ def _writes_fail(site: Site, fault: Fault) -> str:
             raise ProbeFailed("a write was acknowledged although the disk takes none")
     left = log_end(address, TOPIC)
     if left != end:
-        raise ProbeFailed(f"the log ended at {end}, and after the heal at {left}")
+        raise ProbeFailed(f"the log ended at offset {end}, and after the heal at {left}")
     append(address, TOPIC, PATIENCE_S)
     return f"a write was refused: {refused}"
 
@@ -66,10 +66,10 @@ def a_sync_takes_longer(site: Site) -> str:
     with site.struck(SlowDisk(1, DELAY_MS)):
         slow_ms = _making_a_topic_ms(site, name)
         if slow_ms < DELAY_MS:
-            raise ProbeFailed(f"a topic was made within {slow_ms:.0f} ms")
+            raise ProbeFailed(f"creating a topic took only {slow_ms:.0f} ms")
     site.expect(lambda: _making_a_topic_ms(site, f"fast-{time.monotonic_ns()}") < slow_ms, "speed")
     append(address, name, PATIENCE_S)
-    return f"a topic that must be synced was made after {slow_ms:.0f} ms"
+    return f"creating a topic, which needs a sync, took {slow_ms:.0f} ms"
 
 
 def _making_a_topic_ms(site: Site, name: str) -> float:
@@ -88,7 +88,7 @@ def a_failed_sync_leaves_its_bytes_behind(site: Site) -> str:
         if not medium.has_failed():
             raise ProbeFailed("no sync of a segment has failed")
     if medium.has_failed():
-        raise ProbeFailed("the heal has not taken what the failed sync left behind")
+        raise ProbeFailed("the data of the failed sync survived the loss of power")
     name = f"after-{time.monotonic_ns()}"
     make_topic(site.cluster.direct(1), name)
     append(site.cluster.direct(1), name, PATIENCE_S)
@@ -167,8 +167,10 @@ def _is_gone(
         pass
     left = log_end(address, name)
     if left >= acknowledged:
-        raise ProbeFailed(f"the log ended at {acknowledged}, and afterwards at {left}")
-    return f"the log ended at {acknowledged}, and afterwards at {left}"
+        raise ProbeFailed(
+            f"the log ended at offset {acknowledged}, and after the loss of power at {left}"
+        )
+    return f"the log ended at offset {acknowledged}, and after the loss of power at {left}"
 
 
 def one_bit_is_another(site: Site) -> str:
@@ -187,8 +189,8 @@ def one_bit_is_another(site: Site) -> str:
             for one, other in zip(content, before[path], strict=True)
         )
         if bits != 1:
-            raise ProbeFailed(f"{bits} bits are others")
-    return "one bit of an active segment was another"
+            raise ProbeFailed(f"{bits} bits were flipped, not one")
+    return "one bit of an active segment was flipped"
 
 
 def _contents(data: Path) -> dict[Path, bytes]:

@@ -52,9 +52,9 @@ def clients_are_left_without_an_answer(site: Site) -> str:
     answers at its own address, without the proxy. Return what was seen."""
     with site.struck(CutClients(1)):
         if not is_silent(site.client(), QUIET_S):
-            raise ProbeFailed("a client was answered through a black hole")
+            raise ProbeFailed("a client got a response although its link was cut")
         if not site.cluster.alive():
-            raise ProbeFailed("the node does not answer past the proxies")
+            raise ProbeFailed("the node does not answer even when the proxies are bypassed")
     return "a client's request was left without an answer"
 
 
@@ -71,7 +71,7 @@ def one_node_cannot_dial_another(site: Site) -> str:
     with site.struck(CutLink(1, 2, how="refuse")):
         expect_dials(site, cut={(1, 2)}, how="refused")
     expect_dials(site, cut=set())
-    return "1 was refused by 2, and 2 answered by 1"
+    return "node 2 refused node 1, and node 1 answered node 2"
 
 
 def an_isolated_node_is_alone(site: Site) -> str:
@@ -79,7 +79,7 @@ def an_isolated_node_is_alone(site: Site) -> str:
     with site.struck(Isolate(1)):
         expect_dials(site, cut={(1, 2), (2, 1), (1, 3), (3, 1)}, how="silent")
     expect_dials(site, cut=set())
-    return "dials to and from 1 were silent; 2 and 3 answered each other"
+    return "connections to and from node 1 got no answer; nodes 2 and 3 answered each other"
 
 
 def only_controllers_are_cut(site: Site) -> str:
@@ -90,7 +90,7 @@ def only_controllers_are_cut(site: Site) -> str:
         expect_dials(site, cut, "refused", listener="CONTROLLER")
         expect_dials(site, set())
     expect_dials(site, set(), listener="CONTROLLER")
-    return "1 was refused by the other controllers, and answered by the other brokers"
+    return "the other controllers refused node 1, and the other brokers answered it"
 
 
 def a_minority_is_split_off(site: Site) -> str:
@@ -115,8 +115,8 @@ def _split(site: Site, shape: Shape, cut: set[tuple[int, int]]) -> str:
     with site.struck(Split(shape, 1, how="refuse")):
         expect_dials(site, cut, "refused")
     expect_dials(site, set())
-    told = ", ".join(f"{source} by {to}" for source, to in sorted(cut))
-    return f"{shape}: refused were {told}"
+    told = ", ".join(f"{source} to {to}" for source, to in sorted(cut))
+    return f"{shape}: refused were the connections from node {told}"
 
 
 def what_passes_is_late(site: Site) -> str:
@@ -129,9 +129,11 @@ def _late_under(site: Site, fault: Fault) -> str:
     with site.struck(fault):
         late_ms = _answered_after_ms(site)
         if late_ms < DELAY_MS:
-            raise ProbeFailed(f"an answer came after {late_ms:.0f} ms instead of {DELAY_MS}")
-    site.expect(lambda: _answered_after_ms(site) < DELAY_MS, "answers are in time again")
-    return f"an answer came after {late_ms:.0f} ms"
+            raise ProbeFailed(
+                f"a response came after {late_ms:.0f} ms, not after {DELAY_MS} ms or more"
+            )
+    site.expect(lambda: _answered_after_ms(site) < DELAY_MS, "responses are in time again")
+    return f"a response came after {late_ms:.0f} ms"
 
 
 def a_node_is_far_away(site: Site) -> str:
@@ -142,9 +144,12 @@ def a_node_is_far_away(site: Site) -> str:
         far_ms, back_ms, near_ms = (cluster.dial_ms(*pair) for pair in ((1, 2), (2, 1), (1, 3)))
         least_ms = 2 * DELAY_MS - 4 * JITTER_MS
         if min(far_ms, back_ms) < least_ms or near_ms >= least_ms:
-            raise ProbeFailed(f"dials took {far_ms} ms there, {back_ms} ms back, {near_ms} ms else")
+            raise ProbeFailed(
+                f"connecting took {far_ms} ms to the node, {back_ms} ms from it,"
+                f" {near_ms} ms elsewhere"
+            )
     site.expect(lambda: cluster.dial_ms(1, 2) < least_ms, "it is near again")
-    return f"a dial and its answer took {far_ms} ms there, {back_ms} ms back, {near_ms} ms else"
+    return f"connecting took {far_ms} ms to the node, {back_ms} ms from it, {near_ms} ms elsewhere"
 
 
 def many_bytes_take_long(site: Site) -> str:
@@ -156,8 +161,10 @@ def many_bytes_take_long(site: Site) -> str:
         if took_ms < NARROW_LEAST_MS:
             raise ProbeFailed(f"{NARROW_KB} KiB passed within {took_ms} ms")
     if (well_ms := cluster.send(1, 2, NARROW_KB * 1024)) >= took_ms:
-        raise ProbeFailed(f"after the heal {NARROW_KB} KiB took {well_ms} ms")
-    return f"{NARROW_KB} KiB took {took_ms} ms, and {well_ms} ms after the heal"
+        raise ProbeFailed(
+            f"sending {NARROW_KB} KiB took {took_ms} ms, and {well_ms} ms after the heal"
+        )
+    return f"sending {NARROW_KB} KiB took {took_ms} ms, and {well_ms} ms after the heal"
 
 
 def connections_are_reset(site: Site) -> str:
@@ -170,8 +177,10 @@ def connections_are_reset(site: Site) -> str:
             with socket.create_connection(site.client(), timeout=PATIENCE_S) as late:
                 ends.append(_end_of_question(site, late))
     if "answer" in ends or ends[1] != "reset":
-        raise ProbeFailed(f"an old and a new connection ended by: {', '.join(ends)}")
-    return f"instead of an answer came a {ends[0]} on an old connection, a reset on a new one"
+        raise ProbeFailed(
+            f"the existing and the new connection got: {', '.join(ends)}; expected a reset"
+        )
+    return f"instead of a response, the existing connection got a {ends[0]}, the new one a reset"
 
 
 def a_close_is_late(site: Site) -> str:
@@ -184,8 +193,8 @@ def a_close_is_late(site: Site) -> str:
             is_closed = not connection.recv(1)
             late_ms = (time.perf_counter() - began) * 1000
         if not is_closed or late_ms < DELAY_MS:
-            raise ProbeFailed(f"a close was seen after {late_ms:.0f} ms")
-    return f"a close was seen after {late_ms:.0f} ms"
+            raise ProbeFailed(f"a close was seen after {late_ms:.0f} ms, not {DELAY_MS} or more")
+    return f"the client saw the node's close after {late_ms:.0f} ms"
 
 
 def a_connection_ends_in_the_midst_of_an_answer(site: Site) -> str:
@@ -195,9 +204,9 @@ def a_connection_ends_in_the_midst_of_an_answer(site: Site) -> str:
     with site.struck(fault), socket.create_connection(site.client(), PATIENCE_S) as connection:
         received = site.ask_over(connection, whole=False)
     if len(received) != LIMIT_BYTES:
-        raise ProbeFailed(f"{len(received)} bytes of an answer came, not {LIMIT_BYTES}")
-    site.expect(site.answers, "a whole answer after the heal")
-    return f"{LIMIT_BYTES} bytes of an answer came, then the end"
+        raise ProbeFailed(f"{len(received)} bytes of a response came, not {LIMIT_BYTES}")
+    site.expect(site.answers, "a whole response after the heal")
+    return f"{LIMIT_BYTES} bytes of a response came, then the connection ended"
 
 
 def a_share_of_the_connections_stalls(site: Site) -> str:
@@ -224,7 +233,7 @@ def packets_are_dropped_one_way(site: Site) -> str:
     with site.struck(DropPackets(1, 2)):
         expect_dials(site, cut={(1, 2), (2, 1)})
     expect_dials(site, cut=set())
-    return "1 and 2 were silent to each other, and both answered 3"
+    return "nodes 1 and 2 got no answer from each other, and both answered node 3"
 
 
 def some_packets_are_lost(site: Site) -> str:
@@ -241,8 +250,8 @@ def some_packets_are_lost(site: Site) -> str:
             if slow and quick:
                 break
     if not (slow and quick):
-        raise ProbeFailed(f"{slow} dials were slow and {quick} quick")
-    return f"of {slow + quick} dials {slow} had packets sent again"
+        raise ProbeFailed(f"{slow} connections were slow and {quick} quick")
+    return f"{slow} of {slow + quick} connections had packets retransmitted"
 
 
 def expect_dials(

@@ -19,10 +19,10 @@ def a_killed_node_answers_nobody(site: Site) -> str:
         began = time.perf_counter()
         child = site.cluster.members()[0].child
         if child is None or child.running:
-            raise ProbeFailed("the killed node runs on")
+            raise ProbeFailed("the killed node still runs")
         site.expect(lambda: not probe.listens(_direct(site), QUIET_S), "nothing listens any more")
         gone_ms = site.apply_ms + (time.perf_counter() - began) * 1000
-    return f"its port was closed after {gone_ms:.0f} ms; it was started again"
+    return f"the node's port was closed after {gone_ms:.0f} ms; the node was restarted"
 
 
 def a_paused_node_is_silent(site: Site) -> str:
@@ -31,7 +31,7 @@ def a_paused_node_is_silent(site: Site) -> str:
     with site.struck(Pause(1)):
         if not is_silent(site.cluster.direct(1), QUIET_S):
             raise ProbeFailed("the paused node answered")
-    return "a dial was accepted and left without an answer"
+    return "a connection was accepted, and a request got no response"
 
 
 def a_node_that_is_shut_down_ends_by_itself(site: Site) -> str:
@@ -41,8 +41,8 @@ def a_node_that_is_shut_down_ends_by_itself(site: Site) -> str:
         child = site.cluster.members()[0].child
         status = child.exit_status if child is not None else None
         if status is None or -status == signal.SIGKILL:
-            raise ProbeFailed(f"its exit status is {status}: it had to be killed")
-    return f"it ended with status {status}, and was started again"
+            raise ProbeFailed(f"the node's exit status is {status}: it did not end by itself")
+    return f"the node ended with status {status}, and was restarted"
 
 
 def _direct(site: Site) -> str:

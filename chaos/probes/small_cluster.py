@@ -60,14 +60,14 @@ class SmallCluster(LocalCluster):
         """Let one node connect to another and await a response. Return the milliseconds that
         took."""
         host, port = self.where(source, to, listener)
-        return _milliseconds(self.order(source, f"DIAL {host} {port} {ASK_TIMEOUT_S}"))
+        return _milliseconds(source, to, self.order(source, f"DIAL {host} {port} {ASK_TIMEOUT_S}"))
 
     def send(self, source: int, to: int, size_bytes: int) -> int:
         """Let one node send this many bytes to another. Return the milliseconds until the response,
         or the time-out if none came."""
         host, port = self.where(source, to, "INTERNAL")
         order = f"SEND {host} {port} {ASK_TIMEOUT_S} {size_bytes}"
-        return _milliseconds(self.order(source, order))
+        return _milliseconds(source, to, self.order(source, order))
 
     def where(self, source: int, to: int, listener: str) -> Address:
         """Return the address that a node uses to reach another, according to its hosts file."""
@@ -129,7 +129,7 @@ def _node(layout: Layout, number: int, directory: Path) -> LocalNode:
     return LocalNode(number, command, layout.bound("CLIENT", number), home)
 
 
-def _milliseconds(told: str) -> int:
+def _milliseconds(source: int, to: int, told: str) -> int:
     if not told.startswith("answered "):
-        raise WireError(f"one node dialled another and was {told}")
+        raise WireError(f"node {source} connected to node {to} and was {told}")
     return int(told.split()[1])

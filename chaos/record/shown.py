@@ -227,7 +227,8 @@ def _timed_out(rows: pl.LazyFrame) -> int:
 
 
 def _cleaned(rows: pl.LazyFrame) -> int:
-    """Count the offsets of the final logs that hold no record."""
+    """Count the offsets between log start and high watermark that hold no record in the leaders'
+    final logs."""
     final = rows.filter(FINAL_LEADER)
     last = final.filter(_is(F.READ_ALL)).group_by("topic", "partition").last()
     span = last.select((pl.col("high_watermark") - pl.col("log_start")).sum()).collect().item()

@@ -52,7 +52,7 @@ async def await_recovery(
     while (reason := await health.why_not_well(topics, brokers)) is not None:
         if shared.world.monotonic() > deadline:
             shared.problem(
-                f"the cluster was not well {RECOVERY_TIMEOUT_S:.0f} s after the heal: {reason}"
+                f"the cluster had not recovered {RECOVERY_TIMEOUT_S:.0f} s after the heal: {reason}"
             )
             return False
         tell(f"waiting for the cluster: {reason}")

@@ -96,7 +96,7 @@ def check_nodes(kind: str, wanted: Nemesis | Workload, nodes: int) -> None:
     """Raise TargetError if the workload or nemesis would show nothing with so few nodes."""
     if nodes < wanted.nodes_min:
         raise TargetError(
-            f"{kind} {wanted.name} needs {wanted.nodes_min} nodes at least, not {nodes};"
+            f"{kind} {wanted.name} needs at least {wanted.nodes_min} nodes, not {nodes};"
             f" give --nodes {max(3, wanted.nodes_min)}"
         )
 
@@ -108,8 +108,8 @@ def check_somebody_to_strike(workload: Workload, nemesis: Nemesis) -> None:
     what = COORDINATED.get(nemesis.name)
     if what is not None and not has[what]:
         raise TargetError(
-            f"workload {workload.name} has no {what}, so that none has a coordinator for nemesis"
-            f" {nemesis.name}; choose another of the two"
+            f"workload {workload.name} has no {what}, so nemesis {nemesis.name} finds no"
+            " coordinator to kill; choose another workload or nemesis"
         )
 
 

@@ -14,7 +14,7 @@ from typing import Any
 from chaos.record.counts import Counts
 from chaos.record.frequent_lines import FrequentLines
 
-NOTHING = "no record was acknowledged: the run shows nothing"
+NOTHING = "no record was acknowledged, so the run shows nothing"
 ERRORS_MAX, LINES_MAX = 3, 3
 LINE_MAX = 200
 """The most characters of a message to show; some contain a whole record."""

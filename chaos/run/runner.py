@@ -330,7 +330,7 @@ class _Run:
         ):
             why = f" ({refusal})" if (refusal := self.fault_performer.refusal) else ""
             self.shared.problem(
-                f"no fault struck anything: the run shows nothing of the nemesis{why}"
+                f"no fault affected any node, so the run says nothing about the nemesis{why}"
             )
         self._note_what_is_shown()
         self.facts |= {
@@ -401,5 +401,5 @@ def replicas_of(config: Mapping[str, str], brokers: int) -> int:
     more than nodes."""
     asked = config.get("default.replication.factor", str(REPLICAS_MAX))
     if not asked.isdigit() or int(asked) < 1:
-        raise RunError(f"default.replication.factor={asked}: write a number of copies from 1 on")
+        raise RunError(f"default.replication.factor={asked}: give a number of replicas, 1 or more")
     return min(int(asked), brokers)

@@ -43,7 +43,7 @@ REGRESSION: tuple[Found, ...] = (
         "power-loss-all",
         1,
         Validity.INVALID,
-        "with default flushing a power loss of all nodes takes acknowledged records (DUR-4)",
+        "with default flushing a power loss of all nodes loses acknowledged records (DUR-4)",
     ),
     Found(
         BOTH,

@@ -107,7 +107,7 @@ class Sim:
         while not all(knows_all(member, cluster.nodes) for member in cluster.members.values()):
             if self._world.monotonic() > READY_TIMEOUT_S or not agenda.step():
                 raise TargetError(
-                    f"the {cluster.nodes} simulated nodes were no cluster after"
+                    f"the {cluster.nodes} simulated nodes did not form a cluster within"
                     f" {READY_TIMEOUT_S:.0f} s of virtual time"
                 )
 

@@ -119,7 +119,9 @@ class VirtualWorld:
         while not main.has_ended:
             try:
                 if not self.agenda.step():
-                    main.throw_soon(TargetError("nothing will ever happen in this simulation"))
+                    main.throw_soon(
+                        TargetError("every task of the simulation waits, and no event is scheduled")
+                    )
             except KeyboardInterrupt as interrupt:
                 if main.has_ended:
                     raise
@@ -199,7 +201,7 @@ class VirtualLink:
         frame = self._frames.pop(0)
         answered, answer = decode_response(bytearray(frame[4:]), api, version)
         if answered != correlation_id:
-            raise OSError("the answer is to another request")
+            raise OSError("the response has another request's correlation id")
         return answer
 
     def close(self) -> None:

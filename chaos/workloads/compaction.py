@@ -62,7 +62,8 @@ class Compaction:
         return ClientSettings(acks=-1, idempotent=True)
 
     def operations(self, process: int, rng: Random) -> Generator[Operation, Completion, None]:
-        """Let the first processes send and the others poll."""
+        """Return the operations of a producer for the first processes, and of a polling consumer
+        for the others."""
         if process >= self.producers:
             return poll_for_ever(everything(self.topics()), rng)
         return self._send_for_ever(process, rng)

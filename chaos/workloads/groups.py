@@ -121,7 +121,8 @@ class _Groups:
         return process % 2 == 0
 
     def operations(self, process: int, rng: Random) -> Generator[Operation, Completion, None]:
-        """Let the first processes send and the others be group members."""
+        """Return the operations of a producer for the first processes, and of group members for the
+        others."""
         if process < self.producers:
             return send_for_ever(self.name, self.partitions, process, rng)
         return self._be_members(process, rng)

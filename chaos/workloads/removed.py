@@ -16,7 +16,7 @@ def nothing_deleted(records: Iterable[Record]) -> str | None:
     starts = [record.extra["log_start"] or 0 for record in records if _is_summary(record)]
     if any(starts):
         return None
-    return "no broker deleted anything: the run shows nothing of retention"
+    return "no broker deleted a record, so the run says nothing about retention"
 
 
 def nothing_cleaned(records: Iterable[Record]) -> str | None:
@@ -30,7 +30,7 @@ def nothing_cleaned(records: Iterable[Record]) -> str | None:
             found += 1
     if found < offsets:
         return None
-    return "no broker cleaned anything: the run shows nothing of compaction"
+    return "compaction removed no record, so the run says nothing about compaction"
 
 
 def _is_summary(record: Record) -> bool:

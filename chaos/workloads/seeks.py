@@ -54,7 +54,8 @@ class Seeks(Appends):
         return ClientSettings(fetch_bytes=FETCH_BYTES[process % len(FETCH_BYTES)])
 
     def operations(self, process: int, rng: Random) -> Generator[Operation, Completion, None]:
-        """Let the first processes send and the others poll and seek."""
+        """Return the operations of a producer for the first processes, and of a consumer that seeks
+        for the others."""
         if process < self.producers:
             return self._send_dressed(process, rng)
         return self._seek_for_ever(rng)

@@ -67,7 +67,7 @@ class JavaHost:
             return number
 
     def leave(self, client: int) -> None:
-        """Note a closed client; end the process with the last one."""
+        """Remove a closed client from the list. End the Java process when no client is left."""
         with self._lock:
             self._clients.discard(client)
             process = self.process

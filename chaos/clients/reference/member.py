@@ -207,7 +207,7 @@ class ReferenceMember:
         return {each: found[each].offset if each in found else None for each in partitions}
 
     async def on_revoked(self, partitions: tuple[TopicPartition, ...]) -> None:
-        """Note the partitions that the member is about to give up."""
+        """Record that the member is about to give up these partitions, and drop their positions."""
         self._has_rebalanced = True
         if self._consumer is not None:
             self._rows.revoked(partitions, self._identity(self._consumer))
@@ -215,5 +215,5 @@ class ReferenceMember:
             self._positions.pop(each, None)
 
     async def on_lost(self, partitions: tuple[TopicPartition, ...]) -> None:
-        """Note the partitions that the member has already lost."""
+        """Record that the member has lost these partitions."""
         await self.on_revoked(partitions)

@@ -227,7 +227,7 @@ async def _remove_run(
     )
     if not said:
         removed.failures.append(
-            f"{marker}: it has no record of this run, so that its topics are not touched"
+            f"{marker}: the marker has no record of this run, so the run's topics are left alone"
         )
         return
     marker_id = topics.pop(marker, "")
@@ -287,7 +287,9 @@ async def _remove_topic(cluster: WireCluster, name: str, topic_id: str, nonce: b
     for partition in sorted(p for topic, p in view.partitions if topic == name):
         for record in await _first_records(cluster, name, partition):
             if not payload.bears(nonce, record.value, payload.plain_headers(record.headers)):
-                raise LeftAloneError(f"partition {partition} holds a record of others; look at it")
+                raise LeftAloneError(
+                    f"partition {partition} holds a record of others; check it by hand"
+                )
     await _delete(cluster, {name: topic_id})
 
 
@@ -375,4 +377,4 @@ def _data_records(data: bytes) -> Iterator[Record]:
             if not batch.is_control:
                 yield from batch.records
     except (CorruptRecord, Malformed) as error:
-        raise LeftAloneError(f"its records cannot be read ({error}); look at it") from error
+        raise LeftAloneError(f"its records cannot be read ({error}); check it by hand") from error

@@ -98,7 +98,7 @@ class RawClient:
             return Completion(Outcome.FAIL, (), type(error).__name__, str(error))
         last = [record for record in read.records if record.offset == end - 1]
         if not last:
-            why = f"{read.name}: there is no record at {end - 1}"
+            why = f"{read.name}: there is no record at offset {end - 1}"
             return Completion(Outcome.FAIL, (), "_NO_RECORD", why)
         return Completion(Outcome.OK, last)
 
@@ -253,7 +253,7 @@ class RawClient:
             raise WireError(f"{read.name}: it is not in sync")
         read.late = read.late or (
             f"{read.name}: its high watermark stayed at {read.high_watermark}, its leader's is"
-            f" {end}; its log was read on without it"
+            f" {end}; its log was read up to the latter"
         )
 
     async def _fetch(

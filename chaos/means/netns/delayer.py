@@ -136,7 +136,8 @@ class Delayer:
         self._rng = Random(0)
 
     def obey(self, order: str) -> str:
-        """Perform one order, and return the answer."""
+        """Obey one order ("heal", or a queue with its delay), and return the answer for the
+        harness."""
         if order == "heal":
             self._late.clear()
             self._newest.clear()

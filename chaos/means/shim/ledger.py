@@ -171,7 +171,8 @@ class Medium:
             self._failed[path] = kept
 
     def _moved(self, old: str, new: str) -> None:
-        """Note that a file, or a directory with everything in it, was renamed."""
+        """Update the recorded names and sizes after a rename of a file, or of a directory with its
+        content."""
         replaced = new in self._names  # after a loss, one of the two has the name
         self._forget(new)
         for path in [path for path in self._sizes if _is_in(path, old)]:

@@ -81,7 +81,7 @@ def test_a_fault_without_effect_fails_its_probe_and_the_next_one_is_performed() 
         ]
     )
     assert [proof.outcome for proof in proofs] == [Outcome.FAILED, Outcome.FAILED]
-    assert proofs[0].detail == "the killed node runs on"
+    assert proofs[0].detail == "the killed node still runs"
     assert proofs[1].detail == "1 dialled 2 and was answered, not silent"
     assert probes.exit_status(proofs) == 1
     assert "failed on harmless" in proofs_markdown(proofs)

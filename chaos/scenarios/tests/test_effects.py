@@ -72,7 +72,10 @@ def test_without_a_final_read_nothing_is_told() -> None:
     ("facts", "said"),
     [
         ({"ended": None}, "killed before its end"),
-        ({"ended": "now", "problems": ["the cluster was not well"]}, "the cluster was not well"),
+        (
+            {"ended": "now", "problems": ["the cluster had not recovered"]},
+            "the cluster had not recovered",
+        ),
     ],
 )
 def test_a_run_that_did_not_come_to_its_end_tells_nothing(

@@ -27,7 +27,7 @@ class WallClock:
         self._ppm, self._since_us = ppm, self._true_us()
 
     def set_right(self) -> None:
-        """Let the clock show the true time again, by a jump."""
+        """Set the clock to the true time, and let it run at the right rate."""
         self._offset_us = self._ppm = 0
 
     def _gained_us(self) -> int:

@@ -133,7 +133,7 @@ class SimCluster:
             (kept / "reports.log").write_text("".join(lines))
 
     def stop(self) -> None:
-        """End the nodes."""
+        """Kill every node that runs."""
         for member in self.members.values():
             if member.is_running:
                 member.crash()

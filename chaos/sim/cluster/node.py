@@ -257,7 +257,7 @@ class SimNode:
         try:
             self._node.step(Stopping(*self._moment()))
         except StorageError as error:
-            self.reports.append(f"the broker cannot stop in good order: {error}")
+            self.reports.append(f"the broker cannot shut down cleanly: {error}")
         self._look(self._node)
         starts_again = self._starts_again
         self.crash()
@@ -282,7 +282,8 @@ class SimNode:
             self._outgoing.close()
 
     def resume(self) -> None:
-        """Continue after a pause, or after a stall of the disk."""
+        """Continue the process after a pause, or end a stall of its disk, and handle the events
+        that have queued up."""
         self.is_paused = self.disk.waits_for_disk = False
         self.disk.trouble = Trouble()
         held, self._held = self._held, None
@@ -348,7 +349,7 @@ class SimNode:
             case CancelTimer(key=key):
                 self._cancel(key)
             case Failed(error=StorageError() as error):
-                self.reports.append(f"the broker cannot go on without its disk: {error}")
+                self.reports.append(f"the broker cannot continue without its disk: {error}")
                 self._die()
             case Failed(error=error):
                 told = f"{type(error).__name__}: {error}"

@@ -87,7 +87,8 @@ class Serving:
         self.release(request, effect.throttle_ms)
 
     def release(self, request: Request, throttle_ms: int) -> None:
-        """Take the next request from a connection, after throttle_ms."""
+        """Mark the connection as ready for its next request, after throttle_ms, and queue that
+        request."""
         served = self._served.get(request.connection)
         if served is None:
             return

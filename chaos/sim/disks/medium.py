@@ -222,7 +222,7 @@ class Medium:
         self.settle()
 
     def settle(self) -> None:
-        """Count all present bytes and names as written to the medium."""
+        """Mark all bytes and names that exist now as durable."""
         for content in self._contents():
             content.settle()
         self._journal.clear()

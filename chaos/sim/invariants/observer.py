@@ -29,7 +29,8 @@ class Observer:
         """The image's end offset and the election after the last step."""
 
     def look(self, broker: Broker) -> None:
-        """Check the invariants of the logs that the last step has changed."""
+        """Check the cluster's and the node's invariants as far as the last step has changed the
+        image, the election or a log."""
         seen = broker.image.end_offset, broker.quorum.election
         if seen != self._seen:
             self._seen = seen

@@ -94,7 +94,7 @@ def test_a_world_in_which_nothing_will_happen_says_so() -> None:
     async def work() -> None:
         await world.flag().wait()
 
-    with pytest.raises(TargetError, match="nothing will ever happen"):
+    with pytest.raises(TargetError, match="no event is scheduled"):
         world.run(work())
 
 

@@ -190,7 +190,7 @@ def test_two_clients_have_members_but_not_in_transactions(client: str) -> None:
     check_groups("confluent", WORKLOADS["transform"])
     for name in GROUPS:
         check_groups(client, WORKLOADS[name])
-    refused = rf"{client} commits no group's positions in transactions.*--client confluent"
+    refused = rf"{client} cannot commit a group's positions in transactions.*--client confluent"
     with pytest.raises(TargetError, match=refused):
         check_groups(client, WORKLOADS["transform"])
 
