@@ -48,7 +48,7 @@ class Exchanges:
         self._kept.append(Message(False, len(frame), bytes(frame[:BYTES_MAX])))
 
     def forget(self) -> None:
-        """Begin a new case."""
+        """Drop the messages of the last case."""
         self._kept.clear()
 
     def told(self) -> list[dict[str, object]]:

@@ -46,7 +46,7 @@ class Refusals:
     _joins: Counter[str] = field(default_factory=Counter)
 
     def asked(self, api: str, body: Struct) -> None:
-        """Count a request to join a group."""
+        """Count a request that joins a group, by group."""
         if api in JOINING:
             self._joins[body.group_id] += 1
 
@@ -62,7 +62,7 @@ class Refusals:
         self.closures.append(closure)
 
     def forget(self) -> None:
-        """Begin a new case."""
+        """Drop what was collected for the last case."""
         self.answers.clear()
         self.closures.clear()
         self._joins.clear()

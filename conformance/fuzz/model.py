@@ -237,7 +237,8 @@ class Play:
         return self._transactional[number]
 
     def _end(self, found: Transactional, commit: bool) -> None:
-        """Let the model append a marker, once the target has written it."""
+        """Update the model for a decided transaction: append its marker, once the target has
+        written it, and count its records as aborted if it was not committed."""
         if not commit:
             self.aborted.update(found.values)
         found.values.clear()

@@ -114,7 +114,7 @@ def send_again(examined: Examined, frames: Sequence[str], say: Callable[[str], N
             why = why_wrong(frame, outcome, examined.advertised)
             if (dead := examined.restart_if_dead()) is not None:
                 why = f"the target died of it: {dead}"
-            say(f"{_told(frame, outcome, examined)}\n{f'WRONG: {why}' if why else 'as it may be'}")
+            say(f"{_told(frame, outcome, examined)}\n{f'WRONG: {why}' if why else 'allowed'}")
             is_right = is_right and why is None
         return is_right
     finally:

@@ -36,11 +36,13 @@ def joined(version: int, asked: Struct, answer: Struct) -> None:
     members = {member.member_id: member for member in answer.members}
     once_each((member.member_id for member in answer.members), "members")
     leads = answer.member_id == answer.leader
-    expect_that(leads or not members, "members told to a follower", "none", sorted(members))
+    expect_that(
+        leads or not members, "members in the response to a follower", "none", sorted(members)
+    )
     if leads and members:
         expect_that(
             answer.member_id in members,
-            "members told to the leader",
+            "members in the response to the leader",
             f"{answer.member_id} among them",
             sorted(members),
         )

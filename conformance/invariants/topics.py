@@ -53,7 +53,7 @@ def new_leaders(version: int, asked: Struct, answer: Struct) -> None:
             known = min(leader) >= 0 and (version < since or leader[0] in endpoints)
             expect_that(known, "current leader", "-1 and -1, or a leader with its address", leader)
             named.add(leader[0])
-    expect_that(endpoints <= named, "node endpoints", "those of the leaders named", endpoints)
+    expect_that(endpoints <= named, "node endpoints", "those of leaders in the rows", endpoints)
 
 
 def fetched_partitions(version: int, asked: Struct, answer: Struct) -> None:
@@ -175,9 +175,7 @@ def fetched_bytes(version: int, asked: Struct, answer: Struct) -> None:
         if wanted is not None and size > max(wanted.partition_max_bytes, 0)
     ]
     whole = len(beyond) <= 1 and all(size <= one for size, one in beyond)
-    expect_that(
-        whole, "bytes of a partition beyond its limit", "one batch, of one partition", beyond
-    )
+    expect_that(whole, "bytes of a partition beyond its limit", "none, or a single batch", beyond)
 
 
 def _first_size(found: Struct) -> int:
@@ -249,7 +247,7 @@ def ends_of_epochs(version: int, asked: Struct, answer: Struct) -> None:
                 expect_that(
                     valid,
                     "(epoch, end)",
-                    f"an epoch up to {epoch}, and its end",
+                    f"an epoch of at most {epoch}, and its end offset",
                     (told, found.end_offset),
                 )
                 both = version < 1 or (told == -1) == (found.end_offset == -1)

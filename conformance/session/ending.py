@@ -70,7 +70,8 @@ class Ending:
         PATIENCE.hurry()
 
     def note(self, result: str, error: BaseException | None) -> None:
-        """Take the result of one case into account."""
+        """Count the failures, and the cases in a row in which the target answered nothing. End the
+        run if either reaches its limit."""
         answered = PATIENCE.answered - ASKED_BEFORE_EACH_CASE
         PATIENCE.answered.clear()
         silent = isinstance(error, NoAnswer) and not answered

@@ -258,11 +258,11 @@ def _revived(examined: Examined, ending: Ending) -> str | None:
         died = examined.restart_if_dead()
     except TargetError as error:
         ending.end(f"the target is gone: {error}")
-        return f"the target died under this case and did not come back: {error}"
+        return f"the target died during this case and did not come back: {error}"
     if died is None:
         return None
     back = "was restarted" if examined.can_restart else "came back by itself"
-    return f"the target died under this case and {back}: {died}"
+    return f"the target died during this case and {back}: {died}"
 
 
 def _explain(

@@ -49,8 +49,8 @@ def assigned(name: str, replicas: Replicas, partitions: int = -1, factor: int = 
     priority="P1",
 )
 def test_an_assignment_says_partitions_and_factor_itself(wire: Wire, version: int) -> None:
-    """A topic with an assignment is created as assigned, its partitions and replication factor
-    being -1; given beside it, either gets INVALID_REQUEST (42)."""
+    """A topic with a manual assignment and -1 for partitions and replication factor is created as
+    assigned; a number for either beside the assignment gets INVALID_REQUEST (42)."""
     broker = a_broker(wire)
     name = wire.new_name()
     replicas = [(0, [broker]), (1, [broker])]
@@ -91,8 +91,9 @@ def test_an_impossible_assignment_is_refused(wire: Wire, version: int, wrong: st
     "ADMIN-29", "CreatePartitions", spec="ReplicationControlManager.createPartitions", priority="P1"
 )
 def test_new_partitions_need_an_assignment_each(wire: Wire, version: int) -> None:
-    """From one partition to three with an assignment for one new partition only, or for brokers
-    that do not exist: INVALID_REPLICA_ASSIGNMENT (39), and nothing grows. With one each it does."""
+    """Growing a topic from one partition to three, with an assignment for one new partition only or
+    for brokers that do not exist, gets INVALID_REPLICA_ASSIGNMENT (39), and nothing grows. With an
+    assignment for each new partition it grows."""
     topic, broker = wire.create_topic(), a_broker(wire)
 
     def grow(*replicas: list[int]) -> int:

@@ -66,8 +66,8 @@ def expect_refused(wire: Wire, version: int, topic: Struct, code: ErrorCode) -> 
 
 @case("ADMIN-01", "CreateTopics", versions=ALL, spec="KIP-4; KIP-525; KIP-516")
 def test_a_topic_is_created_as_asked_for(wire: Wire, version: int) -> None:
-    """Three partitions: NONE; v5+ says partitions, replication factor and configs, v7+ the topic
-    id, and Metadata agrees."""
+    """A topic with three partitions is created with NONE; from v5 on the response has its
+    partitions, replication factor and configs, from v7 on its topic id, and Metadata agrees."""
     name = wire.new_name()
     result = create(wire, version, creatable(name, 3))[name]
     expect(result.error_code, ErrorCode.NONE, "error")
@@ -223,7 +223,8 @@ def test_a_name_twice_in_a_request_is_refused(wire: Wire, version: int) -> None:
     priority="P1",
 )
 def test_the_metadata_topic_cannot_be_created(wire: Wire, version: int) -> None:
-    """__cluster_metadata is KRaft's own: INVALID_REQUEST (42), and it is never created."""
+    """Creating __cluster_metadata, KRaft's own topic, gets INVALID_REQUEST (42), and it is never
+    created."""
     result = create(wire, version, creatable("__cluster_metadata"))["__cluster_metadata"]
     expect(result.error_code, ErrorCode.INVALID_REQUEST, "error")
 

@@ -41,7 +41,8 @@ def test_a_deleted_topic_is_gone_for_everybody(wire: Wire, version: int) -> None
 
 @case("ADMIN-21", "DeleteTopics", spec="class ControllerApis, deleteTopics")
 def test_an_unknown_topic_cannot_be_deleted(wire: Wire, version: int) -> None:
-    """A name that does not exist gets UNKNOWN_TOPIC_OR_PARTITION (3); others of the request go."""
+    """A name that does not exist gets UNKNOWN_TOPIC_OR_PARTITION (3); the other topics of the
+    request are deleted."""
     topic, missing = wire.create_topic(), wire.new_name("missing")
     errors = {r.name: r.error_code for r in delete(wire, version, missing, topic.name)}
     expect(errors, {missing: int(UNKNOWN), topic.name: 0}, "errors")

@@ -80,8 +80,9 @@ def test_a_version_too_new_is_answered_with_the_known_range(wire: Wire) -> None:
     config=SECURED,
 )
 def test_a_version_too_new_before_the_handshake_is_answered(wire: Wire, examined: Examined) -> None:
-    """On a listener with SASL, ApiVersions v127 as first request gets UNSUPPORTED_VERSION (35) with
-    the range of ApiVersions; then handshake and authentication succeed on the same connection."""
+    """On a listener with SASL, ApiVersions v127 as the first request gets UNSUPPORTED_VERSION
+    (35) with the range of ApiVersions; then handshake and authentication succeed on the same
+    connection."""
     connection = come_in(wire, examined, "SASL")
     answer = ask_too_new(connection, 7)
     expect(answer.error_code, ErrorCode.UNSUPPORTED_VERSION, "error")
@@ -116,7 +117,7 @@ def test_an_invalid_software_name_is_refused(wire: Wire, version: int, name: str
 
 @case("APIV-10", "ApiVersions", spec="KIP-35", priority="P1")
 def test_it_may_be_asked_again_later(wire: Wire, version: int) -> None:
-    """ApiVersions is also answered behind other requests of a connection, with the same list."""
+    """ApiVersions is also answered after other requests of a connection, with the same list."""
     connection = wire.connect()
     first = api_versions(connection, version)
     connection.call("Metadata", wire.version("Metadata"), topics=[])

@@ -62,7 +62,7 @@ def test_only_version_4_shows_features_that_begin_at_zero(wire: Wire, version: i
 
 @case("APIV-11", "ApiVersions", versions=(3, 4), spec="KIP-866", priority="P2")
 def test_a_broker_without_zookeeper_is_not_being_migrated(wire: Wire, version: int) -> None:
-    """A broker of a cluster with a KRaft quorum says that it is not ready to leave ZooKeeper."""
+    """A broker of a KRaft cluster returns zk_migration_ready=false in ApiVersions."""
     if "DescribeQuorum" not in wire.advertised:
         raise Unsupported("the cluster has no KRaft quorum")
     answer = api_versions(wire.connect(), version)
@@ -77,8 +77,8 @@ def test_a_broker_without_zookeeper_is_not_being_migrated(wire: Wire, version: i
     priority="P1",
 )
 def test_a_controller_advertises_what_controllers_serve(wire: Wire, version: int) -> None:
-    """The controllers' listener, which DescribeQuorum v2 names, answers ApiVersions too: with the
-    requests of the quorum, which a broker's listener has not, and without Produce."""
+    """The controllers' listener, which DescribeQuorum v2 names, answers ApiVersions too: its list
+    has the requests of the quorum, which a broker's listener lacks, and not Produce."""
     quorum = part(
         "DescribeQuorum",
         "TopicData",
@@ -107,8 +107,9 @@ def test_a_controller_advertises_what_controllers_serve(wire: Wire, version: int
 
 @case("APIV-13", "EndTxn", spec="KIP-890, Client changes", priority="P1")
 def test_the_second_transaction_protocol_comes_with_its_versions(wire: Wire) -> None:
-    """Where transaction.version 2 is in force clients add partitions by writing to them and get a
-    new epoch with each end: Produce v12, TxnOffsetCommit v5 and EndTxn v5 are advertised."""
+    """If transaction.version 2 is in force, clients add partitions by writing to them and get a new
+    epoch with each end of a transaction: Produce v12, TxnOffsetCommit v5 and EndTxn v5 are
+    advertised."""
     answer = api_versions(wire.connect(), wire.version("ApiVersions", 3))
     level = finalized(answer).get("transaction.version", (0, 0))[1]
     if level < 2:

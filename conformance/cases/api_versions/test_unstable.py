@@ -37,8 +37,8 @@ def test_an_unfinished_version_is_not_advertised(wire: Wire) -> None:
 
 @case("TXN-57", "InitProducerId", spec="KIP-939, InitProducerId v6", priority="P2")
 def test_two_phase_commit_that_is_not_advertised_closes_the_connection(wire: Wire) -> None:
-    """InitProducerId v6, with enable2Pc and with keepPreparedTxn, is not answered where it is not
-    advertised: the connection ends, and others are served."""
+    """InitProducerId v6, with enable2Pc and with keepPreparedTxn, is not answered by a broker that
+    does not advertise it: the connection ends, and other connections are served."""
     if wire.advertised["InitProducerId"][1] >= TWO_PHASES:
         raise Unsupported("InitProducerId v6 is advertised")
     assert TWO_PHASES in request_definition(22).valid_versions

@@ -79,8 +79,9 @@ def refused_with(api: str, code: ErrorCode) -> set[tuple[int, int]]:
 )
 def test_controllers_refuse_requests_of_other_clusters_and_epochs(wire: Wire, api: str) -> None:
     """A request of the quorum's protocol gets INCONSISTENT_CLUSTER_ID (104) if it names another
-    cluster, and FENCED_LEADER_EPOCH (74) for an epoch that is over (or INVALID_REQUEST (42), where
-    no vote could be valid; FetchSnapshot possibly UNKNOWN_SERVER_ERROR (-1)). The leader stays."""
+    cluster, and FENCED_LEADER_EPOCH (74) for an epoch that is over (or INVALID_REQUEST (42) if no
+    vote could be valid; FetchSnapshot possibly UNKNOWN_SERVER_ERROR (-1)). The leader stays the
+    same."""
     controller, before = at_active(wire), quorum(wire).topics[0].partitions[0]
     epoch = before.leader_epoch
     other = raft_request(api, wire, epoch=epoch, cluster=ELSEWHERE)
@@ -100,9 +101,9 @@ def test_controllers_refuse_requests_of_other_clusters_and_epochs(wire: Wire, ap
 
 @case("KRFT-10", "DescribeQuorum", spec="KIP-630, Fetch Snapshot", priority="P2")
 def test_a_snapshot_that_does_not_exist_is_not_found(wire: Wire) -> None:
-    """FetchSnapshot of a snapshot that the leader does not have gets SNAPSHOT_NOT_FOUND (98), in an
-    epoch to come UNKNOWN_LEADER_EPOCH (75), and of another partition than the metadata's
-    UNKNOWN_TOPIC_OR_PARTITION (3), each in the partition, or UNKNOWN_SERVER_ERROR (-1)."""
+    """FetchSnapshot of a snapshot that the leader does not have gets SNAPSHOT_NOT_FOUND (98), in a
+    future epoch UNKNOWN_LEADER_EPOCH (75), and for a partition other than the metadata's
+    UNKNOWN_TOPIC_OR_PARTITION (3), each in the partition's row, or UNKNOWN_SERVER_ERROR (-1)."""
     controller = at_active(wire)
     epoch = quorum(wire).topics[0].partitions[0].leader_epoch
     for changed, code in (
@@ -116,9 +117,9 @@ def test_a_snapshot_that_does_not_exist_is_not_found(wire: Wire) -> None:
 
 @case("KRFT-11", "AddRaftVoter", spec="KIP-853, AddRaftVoter, RemoveRaftVoter", priority="P2")
 def test_voters_that_exist_or_do_not_are_refused(wire: Wire) -> None:
-    """Where voters may change (kraft.version 1), AddRaftVoter of a voter gets DUPLICATE_VOTER
-    (126) and RemoveRaftVoter of none VOTER_NOT_FOUND (127); elsewhere both get
-    UNSUPPORTED_VERSION (35)."""
+    """If voters may change (kraft.version 1), AddRaftVoter of an existing voter gets
+    DUPLICATE_VOTER (126), and RemoveRaftVoter of a node that is not a voter VOTER_NOT_FOUND (127);
+    otherwise both get UNSUPPORTED_VERSION (35)."""
     told = wire.call("ApiVersions", client_software_name="touchstone", client_software_version="1")
     levels = {row.name: row.max_version_level for row in told.finalized_features}
     may_change = levels.get("kraft.version", 0) >= 1
@@ -154,8 +155,8 @@ def test_voters_that_exist_or_do_not_are_refused(wire: Wire) -> None:
 @case("KRFT-12", "DescribeQuorum", spec="KIP-730, AllocateProducerIds", priority="P2")
 def test_each_block_of_producer_ids_is_given_once(wire: Wire) -> None:
     """Each AllocateProducerIds of a registered broker gets a block that overlaps no earlier one;
-    with another epoch than the broker's, and of a broker that is not registered, it gets
-    STALE_BROKER_EPOCH (77)."""
+    with a wrong broker epoch, or from a broker that is not registered, it gets STALE_BROKER_EPOCH
+    (77)."""
     controller = at_active(wire)
     epoch = registered(wire, controller)
 
@@ -175,9 +176,10 @@ def test_each_block_of_producer_ids_is_given_once(wire: Wire) -> None:
 
 @case("KRFT-13", "DescribeQuorum", spec="KIP-497, AlterPartition", priority="P2")
 def test_only_a_partitions_leader_alters_it(wire: Wire) -> None:
-    """AlterPartition of a broker that does not lead the partition gets INVALID_REQUEST (42), in an
-    older leader epoch FENCED_LEADER_EPOCH (74), for a topic id that does not exist UNKNOWN_TOPIC_ID
-    (100), and with another broker epoch STALE_BROKER_EPOCH (77). The ISR stays as it is."""
+    """AlterPartition from a broker that does not lead the partition gets INVALID_REQUEST (42), with
+    an older leader epoch FENCED_LEADER_EPOCH (74), for a topic id that does not exist
+    UNKNOWN_TOPIC_ID (100), and with a wrong broker epoch STALE_BROKER_EPOCH (77). The ISR stays as
+    it is."""
     controller, topic = at_active(wire), wire.create_topic()
     epoch = registered(wire, controller)
     before = wire.topic_metadata(topic.name).partitions[0]

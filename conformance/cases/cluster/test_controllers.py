@@ -143,8 +143,8 @@ def beat(controller: Connection, **fields: Any) -> Struct:
 def test_another_controller_takes_over_with_all_metadata(
     wire: Wire, version: int, examined: Examined
 ) -> None:
-    """Where the active controller dies another one of the quorum leads in a greater epoch; topics
-    and configurations made before are there, and brokers get new ones made by it."""
+    """If the active controller dies, another voter of the quorum leads in a greater epoch; topics
+    and configurations made before are still there, and brokers get new ones made by it."""
     brokers = wire.brokers()
     if len(brokers) < 3:
         raise Unsupported("the case needs a target of three nodes")
@@ -245,8 +245,8 @@ def test_a_broker_that_does_not_belong_is_not_registered(
     requires=["restart"],
 )
 def test_the_id_of_a_living_broker_is_taken(wire: Wire, version: int) -> None:
-    """A registration with the id of a broker that lives gets DUPLICATE_BROKER_REGISTRATION (101),
-    and the broker stays where it was."""
+    """A registration with the id of a broker that is alive gets DUPLICATE_BROKER_REGISTRATION
+    (101), and the broker keeps its registered address."""
     before = wire.brokers()
     body = registration(wire, broker_id=max(before))
     answer = at_active(wire).call("BrokerRegistration", REGISTRATION_VERSION, body)
@@ -287,8 +287,8 @@ def test_a_heartbeat_of_another_broker_epoch_is_stale(wire: Wire, version: int) 
 )
 def test_a_broker_that_lacks_metadata_stays_fenced(wire: Wire, version: int) -> None:
     """A registered broker whose heartbeat says that it has no metadata is answered as fenced and
-    not caught up; Metadata does not name it, DescribeCluster does only if fenced brokers are asked
-    for, and no partition is led by it."""
+    not caught up. Metadata does not list it, DescribeCluster lists it only if fenced brokers are
+    requested, and it leads no partition."""
     controller, before = at_active(wire), wire.brokers()
     epoch = registered(wire, controller)
     answer = beat(controller, broker_epoch=epoch)

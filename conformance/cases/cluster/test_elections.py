@@ -65,8 +65,8 @@ def test_no_leader_is_elected_where_the_right_one_leads(
     priority="P1",
 )
 def test_an_election_without_time_times_out(wire: Wire, version: int, timeout_ms: int) -> None:
-    """A request that leaves no time gets REQUEST_TIMED_OUT (7) for each partition and, from v1 on,
-    as a whole; its leader epoch stays."""
+    """A request whose timeout is over at once gets REQUEST_TIMED_OUT (7) for each partition and,
+    from v1 on, as a whole; the leader epoch stays."""
     topic = wire.create_topic()
     before = wire.topic_metadata(topic.name).partitions
     answer = elect(wire, version, PREFERRED, {topic.name: [0, 7]}, timeout_ms)
@@ -134,8 +134,9 @@ def test_what_is_not_being_moved_cannot_be_cancelled(wire: Wire, version: int) -
     priority="P1",
 )
 def test_an_impossible_reassignment_is_refused(wire: Wire, version: int) -> None:
-    """A broker that does not exist, none at all, or one twice gets INVALID_REPLICA_ASSIGNMENT (39),
-    a partition that does not exist UNKNOWN_TOPIC_OR_PARTITION (3); the replicas stay."""
+    """A reassignment to a broker that does not exist, to no broker, or to one broker twice gets
+    INVALID_REPLICA_ASSIGNMENT (39), for a partition that does not exist UNKNOWN_TOPIC_OR_PARTITION
+    (3); the replicas stay."""
     topic = wire.create_topic()
     before = wire.topic_metadata(topic.name).partitions
     here = before[0].replica_nodes[0]

@@ -104,8 +104,8 @@ def produced(wire: Wire, topic: Topic, version: int, value: bytes, timeout_ms: i
 def test_a_dead_broker_leaves_metadata_and_its_partitions_get_other_leaders(
     wire: Wire, version: int, examined: Examined
 ) -> None:
-    """A broker that died is not among the brokers any more; of its partitions another replica
-    leads, in a greater leader epoch, and the ISR is without it."""
+    """A broker that died is no longer listed in Metadata; another replica leads its partitions, in
+    a greater leader epoch, and their ISR does not contain it."""
     # Version 0 has REPLICA_NOT_AVAILABLE (9) for such a partition, and leaves the dead one out.
     asked, other = two_brokers(wire)
     topic = replicated(wire, [other, asked], min_insync_replicas="1")

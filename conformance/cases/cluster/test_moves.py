@@ -117,7 +117,7 @@ def test_a_move_is_listed_until_it_is_cancelled(
 @case("REPL-06", "AlterPartitionReassignments", versions=(1, 1), spec="KIP-860", priority="P2")
 def test_the_number_of_replicas_is_kept_where_it_is_asked_for(wire: Wire, version: int) -> None:
     """With allow_replication_factor_change=false (v1+) a move to more replicas gets
-    INVALID_REPLICATION_FACTOR (38), and the replicas stay; one to as many is done."""
+    INVALID_REPLICATION_FACTOR (38), and the replicas stay; a move to as many replicas is done."""
     asked, other = two_brokers(wire)
     topic = replicated(wire, [asked], min_insync_replicas="1")
 

@@ -23,7 +23,7 @@ from reference_impl.wire import ErrorCode, Struct
 
 NOBODY = -1
 HANDED_OVER_S = 20.0
-"""The longest time without an acknowledgement while a leader leaves in good order."""
+"""The longest time without an acknowledgement while a leader shuts down cleanly."""
 PAUSE_S = 0.02
 MOVING = frozenset(
     {
@@ -262,7 +262,7 @@ def test_the_high_watermark_stands_still_under_the_minimum_in_sync(
 def test_a_broker_that_leaves_in_good_order_hands_over_its_leadership(
     wire: Wire, version: int, examined: Examined
 ) -> None:
-    """While the leader ends in good order (SIGTERM) another of the ISR takes over: every
+    """While the leader shuts down cleanly (SIGTERM) another of the ISR takes over: every
     acknowledged record is kept, in its place, and no 20 s pass without another acknowledgement."""
     asked, between, last = three_brokers(wire)
     topic = replicated(wire, [last, asked, between], min_insync_replicas="2")

@@ -150,9 +150,9 @@ def test_a_broker_goes_before_all_brokers_before_the_default(wire: Wire, version
     config=STRICT,
 )
 def test_a_topic_may_not_contradict_a_default_of_the_brokers(wire: Wire, version: int) -> None:
-    """The overrides of a topic are checked over the brokers' defaults: a max.compaction.lag.ms
-    below the default of min.compaction.lag.ms must get INVALID_CONFIG (40). A default that
-    contradicts a topic is accepted, and the topic must be served further on."""
+    """The overrides of a topic are checked together with the brokers' defaults: a
+    max.compaction.lag.ms below the default of min.compaction.lag.ms must get INVALID_CONFIG (40). A
+    default that contradicts an existing topic is accepted, and the topic must still be served."""
     most, least = "max.compaction.lag.ms", "min.compaction.lag.ms"
     earlier, later = wire.create_topic(), wire.create_topic()
     # A default that was just removed is in force for a moment yet (seen on Apache Kafka 4.3.1).

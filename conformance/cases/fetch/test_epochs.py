@@ -64,8 +64,9 @@ def test_an_older_leader_epoch_is_fenced(wire: Wire, version: int, examined: Exa
 def test_an_older_epoch_ends_where_the_next_begins(
     wire: Wire, version: int, examined: Examined
 ) -> None:
-    """Asked for the epoch of a former leadership, the leader answers it and the offset of the first
-    record of the next one; a former current_leader_epoch gets FENCED_LEADER_EPOCH (74)."""
+    """OffsetForLeaderEpoch for the epoch of an earlier leadership returns that epoch and the offset
+    of the first record of the next one; an earlier current_leader_epoch gets FENCED_LEADER_EPOCH
+    (74)."""
     epochs = TwoEpochs.made(wire, examined)
     for epoch, end in ((epochs.old, 3), (epochs.new, 5)):
         answer = epoch_end(wire, epochs.topic, version, epoch)
@@ -93,9 +94,9 @@ def test_an_older_epoch_ends_where_the_next_begins(
     priority="P1",
 )
 def test_a_diverging_reader_is_told_where(wire: Wire, version: int) -> None:
-    """A reader whose last fetched epoch ended, in the leader's log, before its fetch offset gets
-    that epoch and its end in diverging_epoch, and no records; one that does not diverge is
-    served."""
+    """If a reader's last fetched epoch ends, in the leader's log, before the fetch offset, the
+    reader gets that epoch and its end offset in diverging_epoch, and no records; a reader that does
+    not diverge is served."""
     topic = filled(wire, [b"a", b"b"], [b"c"])
     (epoch,) = leader_epochs(wire, topic)
     ahead = wire.fetch(topic, 10, version, last_fetched_epoch=epoch)
@@ -123,9 +124,9 @@ def test_a_diverging_reader_is_told_where(wire: Wire, version: int) -> None:
 def test_a_reader_of_a_lost_leadership_is_told_where_it_ended(
     wire: Wire, version: int, examined: Examined
 ) -> None:
-    """A reader that took more from a former leadership than the log has of it gets the end of that
-    epoch, and so does one at that very end, if its own epoch has no records in the log; one that
-    names an epoch which never was gets OFFSET_OUT_OF_RANGE (1)."""
+    """A reader that has read more of an earlier leadership than the log contains gets the end of
+    that epoch, and so does a reader at exactly that end whose own epoch has no records in the log;
+    a reader that names an epoch which never existed gets OFFSET_OUT_OF_RANGE (1)."""
     epochs = TwoEpochs.made(wire, examined)
     answer = wire.fetch(epochs.topic, 4, version, last_fetched_epoch=epochs.old)
     expect(

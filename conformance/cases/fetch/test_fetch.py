@@ -42,8 +42,8 @@ def test_batches_come_back_as_they_were_sent(wire: Wire, version: int) -> None:
 
 @case("FETCH-02", "Fetch", versions=ALL, spec="class LogSegment, read")
 def test_an_offset_inside_a_batch_returns_the_whole_batch(wire: Wire, version: int) -> None:
-    """Fetch from the middle of a batch returns that batch whole: its base offset lies before the
-    offset asked for."""
+    """Fetch from the middle of a batch returns that batch whole: its base offset is below the
+    requested offset."""
     topic = filled(wire, [b"a"], [b"b", b"c", b"d"])
     data = bytes(wire.fetch(topic, 2, version).records)
     first, _ = RecordBatch.decode(data)

@@ -113,8 +113,8 @@ def test_zstd_for_old_readers_is_refused_or_sent_as_it_is(wire: Wire, version: i
     priority="P1",
 )
 def test_a_consumer_says_nothing_of_replicas(wire: Wire, version: int) -> None:
-    """From v15 on a reader that leaves replica_state out is a consumer, as one with replica_id -1
-    is before: it sees records up to the high watermark, and in read_committed up to the last
+    """From v15 on a reader that omits replica_state is a consumer, like one with replica_id -1 in
+    earlier versions: it sees records up to the high watermark, and in read_committed up to the last
     stable offset."""
     topic, producer = filled(wire, [b"a"]), Producer.ready(wire)
     producer.add_and_send(topic, b"open")
@@ -147,8 +147,9 @@ def test_control_batches_are_delivered(wire: Wire, version: int) -> None:
     "FETCH-34", "Fetch", versions=ALL, spec="class Partition, followerReplicaOrThrow", priority="P1"
 )
 def test_only_replicas_fetch_as_replicas(wire: Wire, version: int) -> None:
-    """A fetch that says it comes from a broker which has no replica gets NOT_LEADER_OR_FOLLOWER
-    (6), with a current leader epoch UNKNOWN_LEADER_EPOCH (75), and no records."""
+    """A fetch with the replica id of a broker that has no replica of the partition gets
+    NOT_LEADER_OR_FOLLOWER (6), with a current leader epoch UNKNOWN_LEADER_EPOCH (75), and no
+    records."""
     topic = filled(wire, [b"a"])
     epoch = wire.topic_metadata(topic.name).partitions[0].leader_epoch
     known = (-1, epoch) if version >= 9 else (-1,)

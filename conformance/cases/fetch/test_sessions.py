@@ -88,8 +88,8 @@ def session_of(wire: Wire, first: Struct) -> int:
 
 @case("FETCH-21", "Fetch", versions=SESSIONS, spec=SPEC)
 def test_an_incremental_fetch_returns_only_what_changed(wire: Wire, version: int) -> None:
-    """In a session a fetch that names no partition covers them all, and answers only with those
-    that have something new; nothing new is an empty answer."""
+    """In a session, a fetch that names no partition covers all of the session's partitions, and the
+    response has only those with something new; without anything new the response is empty."""
     topic, connection, session = opened(wire, version)
     quiet = fetch(connection, version, session, 1)
     expect(
@@ -134,7 +134,8 @@ def test_an_unknown_session_is_refused(wire: Wire, version: int) -> None:
 
 @case("FETCH-24", "Fetch", versions=SESSIONS, spec=SPEC, priority="P1")
 def test_a_forgotten_partition_is_no_longer_returned(wire: Wire, version: int) -> None:
-    """forgotten_topics_data takes a partition out of the session: its news are not returned."""
+    """forgotten_topics_data removes a partition from the session: its new records are not returned
+    any more."""
     topic, connection, session = opened(wire, version)
     forgotten = part("Fetch", "ForgottenTopic", topic=topic.name, topic_id=topic.id, partitions=[1])
     fetch(connection, version, session, 1, forgotten=[forgotten])
@@ -298,8 +299,9 @@ def test_no_partition_of_a_session_starves(wire: Wire, version: int) -> None:
     priority="P1",
 )
 def test_the_end_of_an_error_is_news(wire: Wire, version: int) -> None:
-    """In a session the first answer without error after OFFSET_OUT_OF_RANGE (1) holds the
-    partition, though it has neither records nor another high watermark; the next one does not."""
+    """In a session the first response without an error after OFFSET_OUT_OF_RANGE (1) contains
+    the partition, although it has neither records nor a new high watermark; the next response
+    does not."""
     topic, connection, session = opened(wire, version)
     beyond = fetch(connection, version, session, 1, wanted(topic, (0, 99)))
     expect(errors_in(beyond), {0: int(ErrorCode.OFFSET_OUT_OF_RANGE)}, "errors beyond the end")
@@ -311,8 +313,8 @@ def test_the_end_of_an_error_is_news(wire: Wire, version: int) -> None:
 
 @case("FETCH-21", "Fetch", versions=(9, 18), spec=SPEC + "; FetchSession.java, updateRequestParams")
 def test_all_that_a_request_says_anew_of_a_partition_counts(wire: Wire, version: int) -> None:
-    """In a session a partition that is named again is read as the last request says, in its leader
-    epoch and size limit, too: a leader epoch of the future gets UNKNOWN_LEADER_EPOCH (75)."""
+    """If a request names a partition of its session again, the new leader epoch and size limit
+    apply: a leader epoch of the future gets UNKNOWN_LEADER_EPOCH (75)."""
     topic, connection, session = opened(wire, version, 1)
     for value in (b"a" * 900, b"b" * 900):
         expect(wire.produce(topic, batch(value).encode()).error_code, 0, "produce error")
@@ -330,8 +332,9 @@ def test_all_that_a_request_says_anew_of_a_partition_counts(wire: Wire, version:
 
 @case("FETCH-39", "Fetch", versions=SESSIONS, spec="KIP-107; KIP-227", priority="P2")
 def test_a_reader_whose_next_record_was_deleted_is_told(wire: Wire, version: int) -> None:
-    """Where DeleteRecords passes the offset of a partition in a session, the next fetch that names
-    nothing gets OFFSET_OUT_OF_RANGE (1) for it; from the new log start on it is served."""
+    """If DeleteRecords moves the log start above the offset of a partition in a session, the next
+    fetch that names no partition gets OFFSET_OUT_OF_RANGE (1) for it; from the new log start on it
+    is served."""
     topic, connection, session = opened(wire, version)
     wire.produce(topic, batch(b"a", b"b", b"c").encode())
     deleted = delete_records(wire, topic, 2, wire.version("DeleteRecords"))
@@ -345,9 +348,9 @@ def test_a_reader_whose_next_record_was_deleted_is_told(wire: Wire, version: int
 
 @case("FETCH-42", "Fetch", versions=SESSIONS, spec="KIP-227; KIP-98", priority="P1")
 def test_a_session_reads_by_the_isolation_level_of_each_request(wire: Wire, version: int) -> None:
-    """The isolation level belongs to the request, not to the session: a request of a session that
-    has read everything in read_committed gets the records of an open transaction if it asks for
-    uncommitted ones, although nothing was appended in between."""
+    """The isolation level belongs to the request, not to the session: in a session that has read
+    everything with read_committed, a request with read_uncommitted gets the records of an open
+    transaction, although nothing was appended in between."""
     topic, producer = wire.create_topic(), Producer.ready(wire)
     producer.add_and_send(topic, b"open")
     leader = wire.connect_to_leader(topic)

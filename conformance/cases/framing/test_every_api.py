@@ -95,8 +95,8 @@ def test_answers_have_tagged_fields_at_every_level(wire: Wire) -> None:
 
 @case("WIRE-29", "ApiVersions", spec="KIP-219; message definitions, ThrottleTimeMs", priority="P1")
 def test_nobody_is_throttled_without_quotas(wire: Wire, throttling_api: str) -> None:
-    """An answer that has throttle_time_ms must say 0 where there are no quotas: where there were,
-    once their time has passed."""
+    """throttle_time_ms must be 0 in every response if there are no quotas; if there were quotas,
+    once their throttling time has passed."""
     expect_that(
         throttling_api in REQUESTS,
         "requests that this case can make",

@@ -53,9 +53,10 @@ def test_an_unsupported_version_closes_the_connection(wire: Wire) -> None:
 
 @case("WIRE-10", "Fetch", spec="KIP-896; KAFKA-18659", priority="P1")
 def test_versions_that_kafka_4_removed_close_the_connection(wire: Wire) -> None:
-    """A broker that no longer serves Fetch below v4 serves Produce from v3 on: Produce v0 to v2 and
-    Fetch below its first version are not answered, the connection ends. Produce is advertised from
-    v0 on all the same, since librdkafka takes a higher one for a broker too old to compress."""
+    """A broker that does not serve Fetch below v4 serves Produce from v3 on: Produce v0 to v2, and
+    Fetch below its first version, are not answered, and the connection ends. Produce is
+    nevertheless advertised from v0 on, since librdkafka takes a higher minimum for a broker too old
+    to compress."""
     first, _ = wire.advertised["Fetch"]
     if first < 4:
         raise Unsupported(f"Fetch v{first} is served: this is a Kafka from before 4.0")
@@ -71,7 +72,7 @@ def test_versions_that_kafka_4_removed_close_the_connection(wire: Wire) -> None:
 
 @case("WIRE-11", "Metadata", spec="EdgeCaseRequestTest, header only request")
 def test_a_header_without_a_body_closes_the_connection(wire: Wire) -> None:
-    """A request that ends behind its header, of an API whose body is not empty, ends the
+    """A request that ends after its header, for an API whose body is not empty, ends the
     connection."""
     connection = wire.connect()
     connection.send_bytes(frame(header(METADATA, 1)))

@@ -106,8 +106,8 @@ def test_surplus_bytes_behind_a_body_are_ignored(wire: Wire, version: int) -> No
 
 @case("WIRE-23", "Metadata", spec="class Selector, pollSelectionKeys", priority="P1")
 def test_a_client_that_only_stops_sending_is_let_go(wire: Wire, version: int) -> None:
-    """A client that closes its sending half behind a request is answered or not, and its
-    connection then ends at the broker, too: fifty of them leave nothing behind."""
+    """If a client closes its sending half after a request, the request is answered or not, and the
+    broker then closes the connection, too: fifty such connections leave nothing behind."""
     connections = [wire.connect() for _ in range(50)]
     for connection in connections:
         connection.send("Metadata", version, request("Metadata", topics=[]))

@@ -81,8 +81,8 @@ def test_only_the_leader_is_told_the_members(wire: Wire, version: int) -> None:
     told = {a.member_id: {m.member_id: bytes(m.metadata) for m in a.members} for a in answers}
     both = {first.member_id: RANGE[1], second.member_id: SECOND}
     leader = answers[0].leader
-    expect(told.pop(leader), both, "members told to the leader")
-    expect(list(told.values()), [{}], "members told to the other")
+    expect(told.pop(leader), both, "members in the response to the leader")
+    expect(list(told.values()), [{}], "members in the response to the other")
 
 
 @case("GRPC-06", "JoinGroup", versions=(4, 9), spec="KIP-394; ClassicGroup.hasAllMembersJoined")
@@ -100,7 +100,7 @@ def test_a_generation_waits_for_who_was_given_an_id(wire: Wire, version: int) ->
     answers = [first.finish_joining(), second.finish_joining()]
     expect([a.error_code for a in answers], [0, 0], "errors")
     expect(answers[0].generation_id, answers[1].generation_id, "generation of both")
-    expect(max(len(a.members) for a in answers), 2, "members told to the leader")
+    expect(max(len(a.members) for a in answers), 2, "members in the response to the leader")
 
 
 @case("GRPC-07", "JoinGroup", spec=REFUSALS)

@@ -25,8 +25,8 @@ def leave(member: Member, *leavers: tuple[str, str | None]) -> Struct:
 
 @case("GRPC-22", "Heartbeat", spec="class GroupMetadataManager, validateClassicGroupHeartbeat")
 def test_a_stranger_has_no_heartbeat(wire: Wire, version: int) -> None:
-    """Heartbeat of another generation gets ILLEGAL_GENERATION (22), of an unknown member or group
-    UNKNOWN_MEMBER_ID (25); the member's own is still accepted."""
+    """A Heartbeat with another generation gets ILLEGAL_GENERATION (22), from an unknown member or
+    to an unknown group UNKNOWN_MEMBER_ID (25); the member's own is still accepted."""
     member = Member.stable(wire, versions={"Heartbeat": version})
     expect(
         member.heartbeat(generation_id=member.generation + 1),
@@ -154,4 +154,4 @@ def test_a_rebalance_waits_as_long_as_its_most_patient_member(wire: Wire, versio
     first.ask_to_join()
     answers = [first.finish_joining(), second.finish_joining()]
     expect([a.generation_id for a in answers], [2, 2], "generations")
-    expect(max(len(a.members) for a in answers), 2, "members told to the leader")
+    expect(max(len(a.members) for a in answers), 2, "members in the response to the leader")

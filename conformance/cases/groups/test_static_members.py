@@ -37,8 +37,8 @@ def test_a_static_member_comes_back_without_rebalance(wire: Wire, version: int) 
 
 @case("GRPC-31", "Heartbeat", versions=(3, 4), spec=SPEC)
 def test_the_old_member_id_of_an_instance_is_fenced(wire: Wire, version: int) -> None:
-    """Once an instance has a new member id, its old one gets FENCED_INSTANCE_ID (82) from
-    Heartbeat, SyncGroup and JoinGroup."""
+    """Once an instance has a new member id, a Heartbeat, SyncGroup or JoinGroup with the old one
+    gets FENCED_INSTANCE_ID (82)."""
     old = static_member(wire, Heartbeat=version)
     new = restarted(old)
     new.join()

@@ -54,8 +54,8 @@ def test_a_member_without_assignment_gets_an_empty_one(wire: Wire, version: int)
 
 @case("GRPC-17", "SyncGroup", spec="class GroupMetadataManager, validateSyncGroup")
 def test_a_stranger_may_not_sync(wire: Wire, version: int) -> None:
-    """SyncGroup of another generation gets ILLEGAL_GENERATION (22), of an unknown member or group
-    UNKNOWN_MEMBER_ID (25); the assignments do not change."""
+    """A SyncGroup with another generation gets ILLEGAL_GENERATION (22), from an unknown member or
+    to an unknown group UNKNOWN_MEMBER_ID (25); the assignments do not change."""
     member = Member.stable(wire, versions={"SyncGroup": version})
     wrong = {member.member_id: b"wrong"}
     older = member.try_to_sync(wrong, generation_id=member.generation - 1)

@@ -35,7 +35,7 @@ def group_of(
 @case("GRP8-16", "ConsumerGroupHeartbeat", spec=UNIFORM, priority="P1")
 def test_uniform_balances_over_all_topics(wire: Wire, version: int, assignor: str | None) -> None:
     """The uniform assignor, which is the default, gives members with the same subscription numbers
-    of partitions that differ by one at most, all topics taken together."""
+    of partitions, counted over all topics, that differ by at most one."""
     require_assignor(wire, "uniform", by_default=assignor is None)
     topics = [wire.create_topic(1), wire.create_topic(3), wire.create_topic(1)]
     members = group_of(wire, 3, *topics, version=version, assignor=assignor)
@@ -59,8 +59,9 @@ def test_uniform_heeds_different_subscriptions(wire: Wire, version: int) -> None
 
 @case("GRP8-16", "ConsumerGroupHeartbeat", spec=RANGE, priority="P1")
 def test_range_gives_contiguous_partitions(wire: Wire, version: int) -> None:
-    """The range assignor gives each member neighbouring partitions of each topic, the same ones of
-    topics with the same number of partitions; the larger shares are one partition larger."""
+    """The range assignor gives each member neighbouring partitions of each topic: the same ones
+    for topics with the same number of partitions. Shares of one topic differ by at most one
+    partition."""
     require_assignor(wire, "range")
     topics = [wire.create_topic(5), wire.create_topic(5)]
     members = group_of(wire, 2, *topics, version=version, assignor="range")

@@ -76,7 +76,7 @@ def test_an_epoch_of_the_past_is_fenced(wire: Wire, version: int) -> None:
 @case("GRP8-08", "ConsumerGroupHeartbeat", spec="KIP-848, Error Handling")
 def test_a_stranger_is_unknown(wire: Wire, version: int) -> None:
     """A member id that the group does not know gets UNKNOWN_MEMBER_ID (25), in a heartbeat with an
-    epoch as in leaving; it does not become a member."""
+    epoch as well as in one that leaves; it does not become a member."""
     member = ConsumerMember.stable(wire, wire.create_topic(), version=version)
     stranger = member.partner()
     expect(stranger.try_to_beat(member_epoch=member.epoch).error_code, UNKNOWN, "heartbeat error")

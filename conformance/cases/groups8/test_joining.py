@@ -145,8 +145,8 @@ def test_a_full_group_takes_no_more(wire: Wire, version: int) -> None:
 
 @case("GRP8-01", "ConsumerGroupHeartbeat", spec="ConsumerGroupHeartbeatResponse.json, Assignment")
 def test_who_says_everything_is_told_everything(wire: Wire, version: int) -> None:
-    """A member's heartbeat that says all about it again, as after an answer that was lost, is
-    answered with its assignment, though that has not changed; one that says nothing is not."""
+    """A heartbeat that contains all fields of a member, as after a lost response, is answered with
+    its assignment even if that has not changed; a heartbeat that contains none of them is not."""
     member = ConsumerMember.stable(wire, wire.create_topic(2), version=version)
     expect(member.try_to_beat().assignment, None, "assignment in the answer to nothing")
     owned = member.owned

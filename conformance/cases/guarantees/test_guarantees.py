@@ -57,9 +57,9 @@ def test_readers_of_committed_records_see_transactions_whole(
 
 @case("GUAR-06", "JoinGroup", spec="KIP-62; documentation#theconsumer")
 def test_a_group_passes_over_no_record(wire: Wire, examined: Examined) -> None:
-    """Members of a classic group come, go and crash: no partition has two owners in a generation,
-    no record between committed positions was given to nobody, and a commit of an older generation
-    does not take the place of a newer one."""
+    """Members of a classic group join, leave and crash: no partition has two owners in one
+    generation, every record between committed positions was given to some member, and a commit of
+    an older generation does not replace a newer one."""
     expect_valid(examined, "groups-positions", "group_delivery", "committed_offsets")
 
 

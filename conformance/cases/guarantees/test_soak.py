@@ -39,9 +39,9 @@ SENT_BEFORE = frozenset({ErrorCode.NONE, ErrorCode.DUPLICATE_SEQUENCE_NUMBER})
 
 @case("GUAR-12", "JoinGroup", spec="KIP-62; KIP-98", priority="P1")
 def test_clients_with_breaking_connections_share_the_records(wire: Wire) -> None:
-    """Eight producers and eight members of a group work while their connections break: every
-    request is answered in time, each record that was sent stands in the log once, and the members
-    get all of them, each within one generation from one member alone."""
+    """Eight producers and eight group members work while their connections break: every request is
+    answered in time, each sent record is in the log exactly once, and each record is given to
+    exactly one member within a generation."""
     topic, group = wire.create_topic(PARTITIONS), wire.new_name("group")
     group_connection(wire, group)
     leaders = [wire.leader_address(topic, partition) for partition in range(PARTITIONS)]

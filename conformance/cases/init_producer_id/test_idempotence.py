@@ -183,7 +183,7 @@ def test_a_new_epoch_begins_at_sequence_zero(wire: Wire, version: int) -> None:
 
 @case("IDEM-12", "Produce", versions=V2, spec="ProducerAppendInfo.inSequence", priority="P1")
 def test_the_sequence_wraps_to_zero(wire: Wire, version: int) -> None:
-    """Behind sequence 2147483647 comes 0; any other gets OUT_OF_ORDER_SEQUENCE_NUMBER (45)."""
+    """After sequence 2147483647 comes 0; any other gets OUT_OF_ORDER_SEQUENCE_NUMBER (45)."""
     producer = Producer.new(wire, version)
     producer.accept(2**31 - 2, 2)
     expect(producer.accept(0), 2, "base offset behind the wrap")
@@ -231,8 +231,9 @@ def test_a_new_epoch_starts_the_sequence_again(wire: Wire, version: int) -> None
     priority="P1",
 )
 def test_what_follows_a_refused_batch_is_refused(wire: Wire, version: int) -> None:
-    """Of five batches in flight the third gets MESSAGE_TOO_LARGE (10): the two behind it get
-    OUT_OF_ORDER_SEQUENCE_NUMBER (45) until it comes again, in order, and then are accepted."""
+    """If the third of five batches in flight gets MESSAGE_TOO_LARGE (10), the two after it get
+    OUT_OF_ORDER_SEQUENCE_NUMBER (45) until a third batch is sent that fits, and then are accepted
+    in order."""
     producer = Producer(
         wire,
         wire.create_topic(config={"max.message.bytes": "1000"}),

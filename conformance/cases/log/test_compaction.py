@@ -48,9 +48,9 @@ def test_the_newest_value_of_each_key_stays(wire: Wire) -> None:
     requires=["quick-cleanup"],
 )
 def test_a_fetch_goes_on_behind_gaps_and_segments(wire: Wire) -> None:
-    """In a log of several segments from which compaction removed records, a fetch of any offset
-    from the log start to the end returns the next record that is left, and one of the end offset
-    nothing."""
+    """In a log of several segments from which compaction has removed records, a fetch of any offset
+    from the log start to the end returns the next remaining record, and a fetch of the end offset
+    returns nothing."""
     topic = wire.create_topic(config=COMPACTED)
     last_ms = write_apart(wire, topic, *NINE, from_ms=now_ms() - HOUR_MS)
     write(wire, topic, END, at_ms=last_ms)
@@ -79,8 +79,8 @@ def test_a_batch_that_lost_records_keeps_its_offsets(wire: Wire) -> None:
 
 @case("LOG-04", "Fetch", spec=BASICS, priority="P1", requires=["quick-cleanup"])
 def test_the_active_segment_is_not_cleaned(wire: Wire) -> None:
-    """A value in the active segment neither goes nor removes an older one; once its segment is
-    closed both rules hold for it."""
+    """A value in the active segment is neither removed nor removes an older one; once its segment
+    is closed, both can happen."""
     topic = wire.create_topic(config=COMPACTED)
     next_ms = write_apart(wire, topic, (b"k", b"1"), (b"k", b"2"), from_ms=now_ms() - HOUR_MS)
     write(wire, topic, (b"k", b"3"), at_ms=next_ms)

@@ -84,7 +84,7 @@ DAMAGE = {
 def test_a_torn_tail_is_cut_off(
     wire: Wire, version: int, examined: Examined, damage: object
 ) -> None:
-    """The bytes that a crash left behind the last whole batch are cut off at the next start: all
+    """The bytes that a crash left after the last whole batch are cut off at the next start: all
     whole batches are there, and the next record follows them."""
     topic = wire.create_topic(on_one_broker=True)
     for value in (b"a", b"b"):

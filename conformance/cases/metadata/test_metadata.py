@@ -342,8 +342,8 @@ def test_a_topic_once_visible_stays_visible(wire: Wire, version: int) -> None:
 
 @case("META-21", "Metadata", versions=(13, 13), spec="KIP-1102", priority="P1")
 def test_nobody_need_bootstrap_again(wire: Wire, version: int) -> None:
-    """The error of the whole answer (v13+), which may ask a client to bootstrap again, is NONE
-    while the broker knows its cluster, whatever is wrong with a topic."""
+    """The top-level error (v13+), by which a broker may tell a client to bootstrap again, is NONE
+    while the broker knows its cluster, even if a topic has an error."""
     answer = wire.call(
         "Metadata", version, topics=named(wire.new_name("missing")), allow_auto_topic_creation=False
     )
@@ -370,8 +370,8 @@ def test_describe_cluster_agrees_with_metadata(wire: Wire, version: int) -> None
 
 @case("META-23", "DescribeCluster", versions=(1, 2), spec="KIP-919, DescribeCluster", priority="P1")
 def test_describe_cluster_refuses_the_wrong_endpoint_type(wire: Wire, version: int) -> None:
-    """A broker asked for controllers (2) answers MISMATCHED_ENDPOINT_TYPE (114), for anything
-    unknown UNSUPPORTED_ENDPOINT_TYPE (115)."""
+    """A broker asked for controllers (2) returns MISMATCHED_ENDPOINT_TYPE (114), and for an unknown
+    endpoint type UNSUPPORTED_ENDPOINT_TYPE (115)."""
     controllers = wire.call("DescribeCluster", version, endpoint_type=2)
     expect(controllers.error_code, ErrorCode.MISMATCHED_ENDPOINT_TYPE, "error for controllers")
     unknown = wire.call("DescribeCluster", version, endpoint_type=9)

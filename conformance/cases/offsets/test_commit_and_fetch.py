@@ -29,8 +29,8 @@ NO_ERROR = [ErrorCode.NONE]
 
 @case("OFFS-01", "OffsetCommit", versions=COMMIT, spec="class ClassicGroup, validateOffsetCommit")
 def test_a_consumer_without_group_membership_commits(wire: Wire, version: int) -> None:
-    """Generation -1 without member id commits to a group that has no members; the group then
-    exists, Empty."""
+    """A commit with generation -1 and without a member id is accepted for a group without members;
+    the group then exists in state Empty."""
     topic, group = wire.create_topic(), wire.new_name("group")
     commit(wire, group, topic, {0: 5}, version)
     expect(committed(wire, group, topic), Committed(5), "committed")
@@ -144,8 +144,8 @@ def test_an_unknown_topic_id_is_refused(wire: Wire, version: int) -> None:
 
 @case("OFFS-08", "OffsetCommit", versions=COMMIT, spec="class ClassicGroup, validateOffsetCommit")
 def test_a_stranger_may_not_commit(wire: Wire, version: int) -> None:
-    """A commit of another generation gets ILLEGAL_GENERATION (22), of an unknown member
-    UNKNOWN_MEMBER_ID (25), and nothing is committed; the member's own is."""
+    """A commit with another generation gets ILLEGAL_GENERATION (22), from an unknown member
+    UNKNOWN_MEMBER_ID (25), and nothing is committed; the member's own commit is accepted."""
     topic, member = wire.create_topic(), Member.stable(wire)
     one, group = {0: 5}, member.group
     own: dict[str, Any] = {"generation": member.generation, "member_id": member.member_id}

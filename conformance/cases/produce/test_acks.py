@@ -118,7 +118,8 @@ def test_min_insync_replicas_asks_for_no_more_than_all_replicas(wire: Wire, vers
     priority="P1",
 )
 def test_too_few_in_sync_replicas_do_not_matter_to_acks_1(wire: Wire, version: int) -> None:
-    """min.insync.replicas speaks of acks=all only: acks=1 is accepted however few there are."""
+    """min.insync.replicas applies to acks=all only: acks=1 is accepted however few replicas are in
+    sync."""
     topic = wire.create_topic(config={"min.insync.replicas": "100"})
     answer = wire.produce(topic, batch(b"a").encode(), version, acks=1)
     expect((answer.error_code, answer.base_offset), (ErrorCode.NONE, 0), "(error, base offset)")

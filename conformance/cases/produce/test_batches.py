@@ -120,8 +120,8 @@ def test_a_producer_id_without_a_sequence_is_refused(wire: Wire, version: int) -
 
 @case("BATCH-08", "Produce", versions=V2, spec="class UnifiedLog, analyzeAndValidateRecords")
 def test_a_base_offset_other_than_zero_is_refused(wire: Wire, version: int) -> None:
-    """Offsets are the broker's to give: a client's batch with base offset 1000 gets
-    INVALID_RECORD (87)."""
+    """The broker assigns offsets: a client's batch with base offset 1000 gets INVALID_RECORD
+    (87)."""
     wrong = batch(b"a", base_offset=1000).encode()
     expect_refused(wire, wire.create_topic(), wrong, version, INVALID)
 

@@ -101,8 +101,8 @@ def test_a_client_keeps_its_id_and_asks_once_an_interval(wire: Wire, version: in
 )
 @case("QUOT-06", GET, spec="KIP-714, Client matching", priority="P2")
 def test_a_client_is_asked_where_every_pattern_fits(wire: Wire, match: str, fits: bool) -> None:
-    """A subscription is for clients whose whole id, address, port, software and instance id each
-    fit their pattern; others are not asked for its metrics."""
+    """A subscription applies to a client if its id, address, port, software and instance id each
+    match their pattern as a whole; other clients are not asked for its metrics."""
     who = client(wire)
     who.call("ApiVersions", 3, client_software_name="touchstone", client_software_version="1.2")
     names = {"id": who.client_id, "start": who.client_id[:-1]}

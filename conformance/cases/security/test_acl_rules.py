@@ -93,8 +93,8 @@ def by_words(entry: str) -> str:
 def test_an_entry_that_speaks_of_the_request_allows_it(
     wire: Wire, alice: Guest, entry: str
 ) -> None:
-    """An entry allows exactly what it states: by the name, a prefix or the wildcard; for the user
-    or everyone; from the host or everywhere; the operation or all of them."""
+    """An entry allows exactly what it states: the resource by its name, a prefix or the wildcard;
+    the user or everyone; the host or every host; the operation or all of them."""
     topic = wire.create_topic()
     expect(may_read(alice, topic), False, "may read before")
     give(alice, topic, MATCHING[entry])

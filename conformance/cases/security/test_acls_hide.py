@@ -286,8 +286,7 @@ def test_list_groups_leaves_out_those_one_may_not_describe(
 def test_all_offsets_of_a_group_are_those_of_topics_one_may_describe(
     wire: Wire, alice: Guest, version: int
 ) -> None:
-    """Asked for all offsets of a group, OffsetFetch leaves out topics that the client may not
-    describe."""
+    """An OffsetFetch for all offsets of a group omits topics that the client may not describe."""
     mine, other = wire.create_topic(), wire.create_topic()
     group = wire.new_name("group")
     for topic in (mine, other):

@@ -42,7 +42,8 @@ def test_a_hidden_topic_is_not_subscribed_to(wire: Wire, version: int, alice: Gu
     config=CONTROLLED,
 )
 def test_a_regex_does_not_find_hidden_topics(wire: Wire, version: int, alice: Guest) -> None:
-    """A regular expression gives a member those matching topics alone which it may DESCRIBE."""
+    """A member that subscribes by a regular expression gets only those matching topics that it may
+    DESCRIBE."""
     prefix = wire.new_name("regex")
     shown, _hidden = (wire.create_topic(name=f"{prefix}-{suffix}") for suffix in ("a", "b"))
     member = ConsumerMember.of(wire, shown, version=version, regex=f"{prefix}-.")

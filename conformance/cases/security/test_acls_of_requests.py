@@ -30,8 +30,8 @@ SPEC = "KIP-11; documentation, Operations and Resources on Protocols"
 @pytest.mark.parametrize("row", OF_TOPICS, ids=str)
 @case("SEC-09", "CreateAcls", spec=SPEC, priority="P1", config=CONTROLLED)
 def test_who_may_not_gets_no_topic(wire: Wire, alice: Guest, row: Row) -> None:
-    """Without permission on a topic each request gets TOPIC_AUTHORIZATION_FAILED (29), whether or
-    not the topic exists; with permission it does not."""
+    """Without permission on a topic each request about it gets TOPIC_AUTHORIZATION_FAILED (29),
+    whether or not the topic exists; with permission it does not."""
     check(wire, alice, row)
 
 

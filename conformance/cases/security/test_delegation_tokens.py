@@ -224,8 +224,8 @@ def test_a_renewer_that_is_no_user_is_refused(alice: Guest, version: int) -> Non
 
 @case("SEC-17", RENEW, spec="KIP-48, Token renewal", priority="P2", config=CONTROLLED)
 def test_a_token_is_renewed_within_its_lifetime(alice: Guest, bob: Guest, version: int) -> None:
-    """Owner and renewer put the expiry off: by the period that they ask for, at most by
-    delegation.token.expiry.time.ms, never beyond the end of the lifetime."""
+    """The owner and a renewer can postpone the expiry by the requested period, but at most by
+    delegation.token.expiry.time.ms, and never beyond the end of the lifetime."""
     token = make(alice, renewers=renewers("bob"), max_lifetime_ms=2 * DAY_MS)
     for guest, asked_ms, period_ms in (
         (alice, DAY_MS // 2, DAY_MS // 2),
@@ -302,8 +302,8 @@ def test_a_token_is_expired_later_or_at_once(alice: Guest, bob: Guest, version: 
 def test_a_token_of_others_or_of_nobody_is_not_expired(
     alice: Guest, bob: Guest, version: int
 ) -> None:
-    """A stranger gets DELEGATION_TOKEN_OWNER_MISMATCH (63), an HMAC that is none
-    DELEGATION_TOKEN_NOT_FOUND (62), and the token stays."""
+    """A client that may not manage the token gets DELEGATION_TOKEN_OWNER_MISMATCH (63), an HMAC
+    that belongs to no token DELEGATION_TOKEN_NOT_FOUND (62), and the token stays."""
     token = make(alice)
     answer = bob.call(EXPIRE, version, hmac=token.hmac, expiry_time_period_ms=-1)
     refused(answer, ErrorCode.DELEGATION_TOKEN_OWNER_MISMATCH)

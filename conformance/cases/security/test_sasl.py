@@ -111,8 +111,8 @@ def test_plain_with_a_wrong_password_is_refused(
 def test_a_token_of_plain_that_is_none_is_refused(
     wire: Wire, examined: Examined, version: int, token: bytes
 ) -> None:
-    """A token without three parts, user or password gets SASL_AUTHENTICATION_FAILED (58) and a
-    message; then the broker closes."""
+    """A PLAIN token that lacks its three parts, a user or a password gets
+    SASL_AUTHENTICATION_FAILED (58) and a message; then the broker closes."""
     connection = come_in(wire, examined, "SASL")
     handshake(connection, "PLAIN")
     answer = authenticate(connection, token, version)
@@ -282,8 +282,9 @@ def test_nothing_else_is_answered_before_authentication(
 def test_api_versions_is_answered_before_authentication_once(
     wire: Wire, examined: Examined, version: int
 ) -> None:
-    """ApiVersions is answered before the handshake as after it, and the exchange goes on; a second
-    one closes the connection. One in an unknown version does not count."""
+    """ApiVersions is answered once before the handshake, with the same list as after
+    authentication, and the exchange continues; a second ApiVersions closes the connection. A
+    request in an unknown version does not count."""
     software = request(
         "ApiVersions", client_software_name="touchstone", client_software_version="1"
     )

@@ -166,7 +166,7 @@ def test_a_new_password_is_the_only_one_and_a_deleted_one_is_none(
     wire: Wire, examined: Examined, version: int
 ) -> None:
     """After an upsertion the old password gets SASL_AUTHENTICATION_FAILED (58) and the new one is
-    accepted; after the deletion none is."""
+    accepted; after the deletion neither is accepted."""
     user = add_user(wire, examined, SHA_256, "old")
 
     def error(password: str) -> int:

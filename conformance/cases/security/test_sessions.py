@@ -49,8 +49,8 @@ def test_a_session_that_is_over_closes_at_the_next_request(
 def test_the_same_user_may_authenticate_again_and_goes_on(
     wire: Wire, examined: Examined, version: int
 ) -> None:
-    """The exchange made once more on the same connection, before the session ends or after, begins
-    a new session; requests are answered past the end of the old one."""
+    """Authenticating again on the same connection, before or after the end of the session, begins a
+    new session; requests are answered past the end of the old one."""
     connection = come_in(wire, examined, "BRIEF")
     for _ in range(2):
         answer = log_in(connection, "PLAIN", "alice", PASSWORDS["alice"], version)
@@ -73,8 +73,8 @@ def test_the_same_user_may_authenticate_again_and_goes_on(
 def test_nobody_becomes_another_user_or_takes_another_mechanism(
     wire: Wire, examined: Examined, version: int
 ) -> None:
-    """Re-authentication as another principal gets SASL_AUTHENTICATION_FAILED (58), that by another
-    mechanism nothing; both close the connection."""
+    """Re-authentication as another principal gets SASL_AUTHENTICATION_FAILED (58), and
+    re-authentication by another mechanism no response; both close the connection."""
     connection = come_in_as(wire, examined, "alice", listener="BRIEF")
     answer = log_in(connection, "PLAIN", "bob", PASSWORDS["bob"], version)
     expect(answer.error_code, ErrorCode.SASL_AUTHENTICATION_FAILED, "error as another user")

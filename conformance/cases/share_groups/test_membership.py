@@ -52,7 +52,7 @@ def test_members_of_a_share_group_own_a_partition_together(wire: Wire) -> None:
 @case("SHARE-02", "ShareGroupHeartbeat", spec=SPEC, priority="P1")
 def test_an_incomplete_first_heartbeat_is_refused(wire: Wire, changed: dict[str, Any]) -> None:
     """A first heartbeat without topics, without a member id or a group id, or with an epoch below
-    -1 gets INVALID_REQUEST (42), and no group comes to be."""
+    -1 gets INVALID_REQUEST (42), and no group is created."""
     member = ShareMember.of(wire, wire.create_topic())
     answer = member.try_to_join(**changed)
     expect(answer.error_code, ErrorCode.INVALID_REQUEST, "heartbeat error")

@@ -56,7 +56,7 @@ def test_a_share_group_begins_at_the_end_unless_told_otherwise(wire: Wire, versi
 
 @case("SHARE-06", "ShareFetch", spec=ACQUIRING, priority="P1")
 def test_no_record_is_acquired_twice(wire: Wire, version: int) -> None:
-    """A second member gets only later records, none of those that the first one has acquired."""
+    """A second member gets only records that the first one has not acquired."""
     topic = topic_with(wire, (b"a", b"b"))
     first = ShareMember.ready(wire, topic, version=version)
     expect(first.acquire(), [Acquired(0, 1, 1)], "records of the first")
@@ -104,7 +104,7 @@ def test_a_record_of_another_member_cannot_be_acknowledged(wire: Wire, version: 
 
 @case("SHARE-09", "ShareAcknowledge", spec=ACQUIRING, priority="P1", config=SHARED_SHORTLY)
 def test_a_lock_that_ends_gives_the_record_away(wire: Wire, version: int) -> None:
-    """A record that is not acknowledged while its lock lasts is delivered again, with delivery
+    """If a record is not acknowledged before its lock expires, it is delivered again, with delivery
     count 2; the first receiver cannot acknowledge it any more (INVALID_RECORD_STATE, 121)."""
     topic = topic_with(wire, (b"a",))
     first = ShareMember.ready(wire, topic, version=version)

@@ -48,9 +48,9 @@ IMPOSSIBLE: dict[str, list[tuple[int, int, tuple[int, ...]]]] = {
 def test_impossible_acknowledgements_are_refused(
     wire: Wire, version: int, rows: list[tuple[int, int, tuple[int, ...]]]
 ) -> None:
-    """A batch of acknowledgements that ends before it begins, lies before the one before it, has
-    neither one type nor one for each record, a type that is none, renews without the request's
-    flag, or goes beyond what was acquired gets its partition INVALID_REQUEST (42); the records
+    """A partition gets INVALID_REQUEST (42) if a batch of acknowledgements ends before it begins,
+    is not after the previous batch, has neither one type nor one for each record, has an unknown
+    type, renews although the request's flag is not set, or exceeds what was acquired; the records
     stay acquired."""
     member = with_records(wire, version)
     answer = member.try_to_acknowledge(*(acknowledged(a, b, *kinds) for a, b, kinds in rows))

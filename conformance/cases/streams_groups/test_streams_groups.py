@@ -139,7 +139,7 @@ def test_an_impossible_topology_is_told(wire: Wire, fault: str) -> None:
 def test_who_is_no_member_or_has_another_epoch_is_refused(wire: Wire) -> None:
     """A heartbeat of a member that the group does not have gets UNKNOWN_MEMBER_ID (25), one with a
     greater epoch than the member's FENCED_MEMBER_EPOCH (110). A member that leaves with epoch -1 is
-    one no more, and the group is Empty."""
+    removed, and the group is Empty."""
     member = Member.of(wire, wire.create_topic(2))
     member.join()
     unknown = member.beat(member_id=str(uuid.uuid4()))

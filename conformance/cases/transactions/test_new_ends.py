@@ -14,8 +14,8 @@ INVALID = ErrorCode.INVALID_TXN_STATE
 
 @case("TXN-24", "EndTxn", versions=(5, 5), spec=PART_2)
 def test_what_was_not_begun_is_aborted_but_not_committed(wire: Wire, version: int) -> None:
-    """EndTxn v5 before anything was written: a commit gets INVALID_TXN_STATE (48), an abort gives
-    the next epoch; both again after an end."""
+    """EndTxn v5 before anything was written: a commit gets INVALID_TXN_STATE (48), an abort returns
+    the next epoch; the same holds after the end of a transaction."""
     producer, topic = Producer.ready(wire), wire.create_topic()
     for _ in range(2):
         expect(producer.try_to_end(True, version).error_code, INVALID, "error of a commit")

@@ -126,8 +126,8 @@ def test_a_generation_of_an_unknown_group_commits_nothing(wire: Wire, version: i
 
 @case("TXN-43", "TxnOffsetCommit", versions=(0, 4), spec="KIP-98, Fencing Zombies", priority="P1")
 def test_a_fenced_producer_commits_no_offsets(wire: Wire, version: int) -> None:
-    """Once a producer has come after it, TxnOffsetCommit with the old epoch gets
-    INVALID_PRODUCER_EPOCH (47), and the offsets of the new one stand."""
+    """Once a newer producer has the transactional id, TxnOffsetCommit with the old epoch gets
+    INVALID_PRODUCER_EPOCH (47), and the offsets of the new one stay."""
     topic, group, old = wire.create_topic(), wire.new_name("group"), Producer.ready(wire)
     commit(wire, group, topic, {0: 1})
     add_offsets(old, group)

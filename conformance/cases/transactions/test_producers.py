@@ -45,8 +45,8 @@ def test_a_new_transactional_id_begins_at_epoch_zero(wire: Wire, version: int) -
 
 @case("TXN-03", "InitProducerId", spec=SPEC)
 def test_the_next_owner_gets_the_next_epoch(wire: Wire, version: int) -> None:
-    """Asked again, a transactional id keeps its producer id and gets the next epoch; a producer
-    that still has the old epoch cannot begin a transaction."""
+    """A second InitProducerId of a transactional id returns the same producer id and the next
+    epoch; a producer that still has the old epoch cannot begin a transaction."""
     old = Producer.of(wire)
     old.init(version)
     new = Producer.of(wire, old.transactional_id)

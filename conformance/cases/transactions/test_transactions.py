@@ -257,7 +257,7 @@ def test_a_marker_ends_each_partition(wire: Wire, version: int, commit: bool) ->
 @case("TXN-33", "Fetch", versions=(4, 18), spec=READER)
 def test_the_last_stable_offset_stops_at_an_open_transaction(wire: Wire, version: int) -> None:
     """While a transaction is open the last stable offset is the offset of its first record, and a
-    read_committed fetch returns nothing from there on; the high watermark lies behind."""
+    read_committed fetch returns nothing from there on; the high watermark is higher."""
     topic = wire.create_topic()
     before, after = Producer.ready(wire), Producer.ready(wire)
     before.add_and_send(topic, b"done")
