@@ -52,7 +52,9 @@ def _in_tls(connection: socket.socket, access: Access, host: str) -> socket.sock
         ) from error
     except ssl.SSLError as error:
         reason = (error.reason or "no handshake").lower().replace("_", " ")
-        raise AccessError(f"{host} and we agree on no TLS ({reason})") from error
+        raise AccessError(
+            f"{host} and this client found no common TLS version or cipher ({reason})"
+        ) from error
 
 
 def log_in(connection: socket.socket, access: Access, deadline: float) -> int:
@@ -74,10 +76,10 @@ def _frame(connection: socket.socket, reader: FrameReader, deadline: float) -> b
         connection.settimeout(max(deadline - time.monotonic(), 0.001))
         data = connection.recv(_READ_BYTES)
         if not data:
-            raise ConnectionResetError("the connection was closed in the midst of the login")
+            raise ConnectionResetError("the connection was closed during the login")
         try:
             frames = reader.feed(data)
         except Malformed as error:
-            raise ConnectionResetError(f"no answer of a Kafka came: {error}") from error
+            raise ConnectionResetError(f"no response of a Kafka broker came: {error}") from error
         if frames:
             return frames[0]

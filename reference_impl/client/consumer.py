@@ -152,9 +152,7 @@ class Consumer(Machine):
     def _subscribe_pattern(self, call_id: int, call: calls.SubscribePattern) -> None:
         membership = self._need_group()
         if self._config["group.protocol"] != "consumer":
-            raise IllegalState(
-                "a pattern is the broker's to look at: it needs group.protocol=consumer"
-            )
+            raise IllegalState("the broker evaluates a pattern: it needs group.protocol=consumer")
         self._subscription.subscribe(
             frozenset(), is_listening=call.is_listening, pattern=call.pattern
         )
@@ -188,7 +186,7 @@ class Consumer(Machine):
 
     def _poll(self, call_id: int, call: calls.Poll) -> None:
         if self._poll_call is not None and self._kernel.is_open(self._poll_call.call_id):
-            raise IllegalState("one poll is under way already: await it first")
+            raise IllegalState("another poll is in progress: await it first")
         if self._subscription.mode is Mode.NOBODY:
             raise IllegalState("nothing is read: subscribe or assign first")
         if self._membership is not None:
@@ -226,7 +224,7 @@ class Consumer(Machine):
         if offsets and self._subscription.mode is Mode.GROUP and not membership.is_member:
             # A coordinator whose group is empty would take it for a commit by nobody, and accept.
             raise ClientError(
-                "COMMIT_FAILED", "the group has gone on without this consumer: poll to join again"
+                "COMMIT_FAILED", "the group has removed this consumer: poll to join again"
             )
         membership.offsets.commit(offsets, done)
 

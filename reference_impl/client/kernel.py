@@ -42,7 +42,7 @@ class Kernel:
         self._open_calls: set[int] = set()
 
     def enter(self, event: Event) -> None:
-        """Begin a step at the time of its event."""
+        """Begin a step: set the clocks to the times of its event."""
         self.now_ms, self.monotonic_ms = event.now_ms, event.monotonic_ms
 
     def leave(self) -> tuple[Effect, ...]:

@@ -215,7 +215,7 @@ class Producer(Machine):
         transaction fail; its abort repairs that."""
         if self._sequences is not None and self._sequences.gaps():
             transactions.problem(
-                ClientError("OUT_OF_ORDER_SEQUENCE_NUMBER", "the fate of a batch is not known")
+                ClientError("OUT_OF_ORDER_SEQUENCE_NUMBER", "the outcome of a batch is unknown")
             )
 
     def _drop_unsent(self, error: ClientError) -> None:

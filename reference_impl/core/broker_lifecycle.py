@@ -70,7 +70,9 @@ def leave(broker: Broker) -> Iterator[Effect]:
         try:
             answer = yield from heartbeat(broker, want_shut_down=True)
         except Refused as refused:
-            yield Report(f"broker {broker.node_id} stops without the controller: {refused}")
+            yield Report(
+                f"broker {broker.node_id} stops without the controller's permission: {refused}"
+            )
             break
         if answer.should_shut_down:
             break

@@ -113,7 +113,8 @@ class ConnectionLost(Event):
 
 @dataclass(slots=True)
 class StopAsked(Event):
-    """The node is to end in good order: when others lead what it leads, it answers with Stop."""
+    """The host asks the node for a controlled shutdown: the node hands over its leaderships, then
+    answers with Stop."""
 
 
 @dataclass(slots=True)

@@ -48,7 +48,8 @@ def start(broker: Broker) -> Iterator[Effect]:
 
 
 def fired(broker: Broker, key: TimerKey) -> Iterator[Effect]:
-    """Do one round of the work to which this timer belongs."""
+    """Do one round of the periodic work (compaction, retention, checkpoints or others) that this
+    timer stands for."""
     if key == _CLEANER:
         yield from _compact(broker)
         return

@@ -19,7 +19,7 @@ class Moment:
         self.enter(event)
 
     def enter(self, event: Event) -> None:
-        """Take the time and the randomness from this event."""
+        """Take over the clocks and the random bytes of this event."""
         self.now_ms = event.now_ms
         self.monotonic_ms = event.monotonic_ms
         self._entropy = event.entropy

@@ -127,7 +127,8 @@ class Node:
         return self.must_give_way()
 
     def _take(self, broker: Broker, event: Event, effects: list[Effect]) -> None:
-        """Handle the event, and add the effects for the host."""
+        """Run the handler of a request, or handle another kind of event; add the effects for the
+        host."""
         run = self._waiting.run
         match event:
             case RequestArrived(request=request):

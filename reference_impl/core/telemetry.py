@@ -130,7 +130,8 @@ class Telemetry:
     # --- what is known of connections and subscriptions -----------------------------------------
 
     def opened(self, connection: int, port: int) -> None:
-        """Note the port that a client connects from: patterns may name it."""
+        """Store the port that a client connects from, which the patterns of subscriptions may
+        name."""
         self._ports[connection] = port
 
     def told_software(self, connection: int, name: str, version: str) -> None:

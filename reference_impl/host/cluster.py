@@ -129,7 +129,7 @@ class _Cluster:
         return self._data / f"{node}.log"
 
     async def _accompany(self, node: int) -> int:
-        """Note the node's address, wait for its end, and return its status."""
+        """Store the node's address when it is ready, wait for its end, and return its status."""
         child = self._children[node]
         assert child.stdout is not None
         line = (await child.stdout.readline()).decode()

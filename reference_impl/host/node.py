@@ -83,7 +83,7 @@ class Answerable(Protocol):
         """Send a response, parts of which lie in files."""
 
     def give_way(self) -> None:
-        """Let other connections have their turn, then call `go_on`."""
+        """Let other connections be served, then call `go_on`."""
 
     def drop(self, reason: str) -> None:
         """Close the connection, and log the reason."""
@@ -192,7 +192,7 @@ class NodeHost:
         """Close the connection that caused an error inside the broker; the broker itself
         continues."""
         if isinstance(effect.error, StorageError):
-            self._on_fatal(f"the broker cannot go on without its disk: {effect.error}")
+            self._on_fatal(f"the broker cannot continue without its disk: {effect.error}")
             return
         log.error("%s: the broker failed", _named(self._event), exc_info=effect.error)
         if effect.connection is not None:

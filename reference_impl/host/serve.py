@@ -114,7 +114,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--config-file",
         type=Path,
         metavar="FILE",
-        help="settings in Java's properties format, as server.properties is; --config goes before",
+        help="settings in the format of server.properties; --config overrides it",
     )
     parser.add_argument(
         "--cluster-id",

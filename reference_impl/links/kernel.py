@@ -43,11 +43,11 @@ class Backoff:
         self.failures = 0
 
     def succeed(self) -> None:
-        """Start over."""
+        """Reset the number of failures."""
         self.failures = 0
 
     def fail(self) -> int:
-        """Note a failure, and return how many milliseconds to wait now."""
+        """Count a failure, and return for how many milliseconds to wait before the next attempt."""
         delay_ms = self.delay_ms(self.failures)
         self.failures += 1
         return delay_ms

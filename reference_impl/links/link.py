@@ -265,7 +265,7 @@ class Links:
             link.answered(request_id, body)
 
     def connection_lost(self, destination: Destination, reason: str) -> None:
-        """Handle a connection that the host has lost."""
+        """Fail the requests on a connection that the host has lost."""
         link = self._links.get(destination)
         if link is not None:
             link.broke(f"{destination.host}:{destination.port}: {reason}")

@@ -53,7 +53,7 @@ class Network(Links):
         return self.features.get(TRANSACTION_VERSION, 0) >= 2
 
     def learn(self, nodes: Sequence[Node]) -> None:
-        """Note the brokers that metadata names now."""
+        """Replace the known brokers by those of a Metadata answer."""
         if nodes:
             self._nodes = {node.id: node for node in nodes}
 

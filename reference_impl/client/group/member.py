@@ -67,10 +67,10 @@ class GroupMember(ABC):
 
     @abstractmethod
     def subscribed(self) -> None:
-        """React to a changed subscription."""
+        """Handle a change of the subscription by the application."""
 
     def poll_begins(self) -> None:
-        """Note that the application is alive."""
+        """Stop the timer of `max.poll.interval.ms` while the application polls."""
         self._kernel.cancel(POLL)
 
     def poll_ends(self) -> None:
@@ -89,11 +89,12 @@ class GroupMember(ABC):
 
     @abstractmethod
     def metadata_changed(self) -> None:
-        """React to new metadata of topics."""
+        """Handle new metadata, which may have topics that match, or more partitions."""
 
     @abstractmethod
     def evicted(self, code: int) -> None:
-        """React to an answer that denies our membership, or our generation."""
+        """Handle an error that says that the coordinator does not count us as a member, or not in
+        our generation."""
 
     def take_error(self) -> ClientError | None:
         """Return the error that occurred since the last poll, or None. Return a fatal error every

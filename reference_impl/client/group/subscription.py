@@ -52,7 +52,7 @@ class PartitionState:
         return not (self.is_paused or self.is_being_revoked)
 
     def seek(self, offset: int, leader_epoch: int = -1) -> None:
-        """Continue at this offset."""
+        """Set the position, which the application has chosen, to this offset."""
         self.position, self.leader_epoch, self.reset_to = offset, leader_epoch, None
         self.valid_epoch, self.not_before_ms = -1, 0
 
@@ -62,7 +62,7 @@ class PartitionState:
         return self.leader_epoch < 0 or self.valid_epoch >= leader_epoch
 
     def reset(self, timestamp_ms: int) -> None:
-        """Continue at this timestamp, once ListOffsets has found its offset."""
+        """Drop the position. ListOffsets will be asked for the offset at this timestamp."""
         self.position, self.reset_to = None, timestamp_ms
 
 

@@ -135,7 +135,7 @@ class Positions:
             self.error = ClientError(
                 "LOG_TRUNCATION",
                 f"{partition} was truncated below our position {position}, to {end_offset}, and"
-                " auto.offset.reset=none: seek to where reading shall go on",
+                " auto.offset.reset=none: seek to the offset to continue at",
             )
             self.wait(partition)
         elif end_offset >= 0:
@@ -211,7 +211,8 @@ class Positions:
     # --- offsets by time ----------------------------------------------------------------------
 
     def ask_times(self, call_id: int, times: Mapping[TopicPartition, int]) -> None:
-        """Handle the call OffsetsForTimes."""
+        """Handle OffsetsForTimes: look up the offsets, and answer when all partitions have
+        answered."""
         self._metadata.want(*{partition.topic for partition in times})
         self._calls[call_id] = TimesCall(dict(times))
 

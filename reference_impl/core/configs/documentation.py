@@ -8,19 +8,22 @@ from __future__ import annotations
 from reference_impl.core.configs.topic import TOPIC_CONFIGS
 
 _TOPICS = {
-    "cleanup.policy": "What becomes of old records: delete them by age and size, keep the newest of"
-    " each key (compact), both, or neither.",
-    "compression.gzip.level": "How hard gzip tries, where the broker compresses; -1: its default.",
-    "compression.lz4.level": "How hard lz4 tries, where the broker compresses.",
+    "cleanup.policy": "Whether old records are deleted by age and size (delete), only the newest of"
+    " each key is kept (compact), both, or neither.",
+    "compression.gzip.level": "The compression level of gzip where the broker compresses; -1: its"
+    " default.",
+    "compression.lz4.level": "The compression level of lz4, where the broker compresses.",
     "compression.type": "The codec in which batches are stored; producer keeps what arrives.",
-    "compression.zstd.level": "How hard zstd tries, where the broker compresses.",
-    "delete.retention.ms": "How long a tombstone outlives its cleaning, so that readers see it.",
-    "file.delete.delay.ms": "How long a file that is not needed any more stays on the disk.",
-    "flush.messages": "After how many records a log is synced to the disk.",
+    "compression.zstd.level": "The compression level of zstd, where the broker compresses.",
+    "delete.retention.ms": "The time for which a tombstone stays after compaction, so that readers"
+    " see it.",
+    "file.delete.delay.ms": "The time for which a deleted segment's files stay on the disk.",
+    "flush.messages": "The number of records after which a log is synced.",
     "flush.ms": "The time after which a log is synced to the disk.",
-    "follower.replication.throttled.replicas": "Partition:broker pairs whose followers are slowed.",
+    "follower.replication.throttled.replicas": "Partition:broker pairs whose followers are"
+    " throttled.",
     "index.interval.bytes": "The number of record bytes between two entries of an index.",
-    "leader.replication.throttled.replicas": "Partition:broker pairs whose leaders are slowed.",
+    "leader.replication.throttled.replicas": "Partition:broker pairs whose leaders are throttled.",
     "local.retention.bytes": "The bytes of a tiered log that stay on this broker; -2 means"
     " retention.bytes.",
     "local.retention.ms": "The time for which a tiered log stays on this broker; -2 means"
@@ -170,7 +173,7 @@ _BROKERS = {
     "max.connection.creation.rate": "The largest number of connections accepted per second.",
     "max.connections": "The largest number of connections; further ones wait.",
     "max.connections.per.ip": "The largest number of connections from one address.",
-    "max.connections.per.ip.overrides": "ADDRESS:NUMBER, for addresses with a number of their own.",
+    "max.connections.per.ip.overrides": "The limits of single addresses, as ADDRESS:NUMBER.",
     "max.incremental.fetch.session.cache.slots": "The largest number of fetch sessions in the"
     " cache.",
     "internal.metadata.log.segment.bytes": "The same as metadata.log.segment.bytes, for tests.",

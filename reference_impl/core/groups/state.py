@@ -88,7 +88,7 @@ class GroupState(Shard):
     # --- offsets --------------------------------------------------------------------------------
 
     def note_pending(self, producer_id: int, commits: list[Commit]) -> None:
-        """Note offsets that count once their transaction commits."""
+        """Store offsets as pending: they take effect if their transaction is committed."""
         for commit in commits:
             self.pending_offsets.put(producer_id, commit)
             self.groups.setdefault(commit[0], ClassicGroup(commit[0]))

@@ -28,7 +28,8 @@ CodesInTurns = Generator[Effect, None, Codes]
 
 
 def handle_add_partitions_to_txn(broker: Broker, request: Request) -> Iterator[Effect]:
-    """Add partitions to transactions, or verify that they were added."""
+    """Add partitions to transactions or, if a broker asks with verify_only, check that they were
+    added."""
     body = request.body
     # [Modified in v4: KIP-890]
     if request.api_version >= SEVERAL_SINCE:

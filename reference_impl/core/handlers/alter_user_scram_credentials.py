@@ -67,7 +67,7 @@ def handle_alter_user_scram_credentials(
 
 
 def check_row(row: Struct) -> None:
-    """Check what every row must satisfy, or raise Refused."""
+    """Raise Refused if the row has no user name or an unknown SCRAM mechanism."""
     if not row.name:
         raise Refused(ErrorCode.UNACCEPTABLE_CREDENTIAL, "Username must not be empty")
     if row.mechanism not in BY_NUMBER:

@@ -200,7 +200,7 @@ class Partition:
         self.advance_high_watermark()
 
     def follow(self, high_watermark: int) -> None:
-        """Take over the leader's high watermark, as far as this log goes."""
+        """Set the high watermark of this follower from the one that the leader has sent."""
         if high_watermark != self.log.high_watermark:
             self.log.high_watermark = high_watermark
             self._holder.changed(self.topic, self.index)

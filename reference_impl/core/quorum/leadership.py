@@ -84,7 +84,7 @@ class Leadership:
     def fetched(
         self, replica: ReplicaKey, offset: int, own_end: int, now_ms: int, wall_ms: int
     ) -> None:
-        """Note a fetch of a voter or an observer."""
+        """Record the log end and the time of a fetch by a voter or an observer."""
         progress = self.progress_of(replica)
         if progress is None:
             progress = self._observers.setdefault(replica, Progress())

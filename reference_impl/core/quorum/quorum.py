@@ -79,7 +79,7 @@ class Quorum(QuorumState):
         self._epochs_ahead = EpochsAhead(moment)
 
     def note_endpoint(self, node_id: int, endpoint: Endpoint) -> None:
-        """Note the address of a node that is not a voter yet."""
+        """Store the address of a node that is not a voter yet."""
         self._told_endpoints[node_id] = endpoint
 
     def listen(self, listener: Listener) -> None:
@@ -117,7 +117,8 @@ class Quorum(QuorumState):
     # --- time ---------------------------------------------------------------------------------
 
     def time_passed(self) -> None:
-        """Act if the deadline of the current state has passed."""
+        """Act if the deadline of the current state has passed: begin an election, resign as a
+        leader that a majority does not fetch from, and so on."""
         if self.deadline_ms is None or self.moment.monotonic_ms < self.deadline_ms:
             return
         match self.state:
@@ -327,7 +328,7 @@ class Quorum(QuorumState):
             self.commit()
 
     def heard(self, replica: ReplicaKey) -> None:
-        """Note that a replica fetches a snapshot."""
+        """Record that a replica fetches a snapshot, so that it counts as alive."""
         if self.leadership is not None:
             self.leadership.heard(replica, self.moment.monotonic_ms)
 
@@ -392,7 +393,7 @@ class Quorum(QuorumState):
             self._catch_up()
 
     def heard_leader(self) -> None:
-        """Note that the leader of this epoch is alive."""
+        """Record that the leader of this epoch is alive, and restart the fetch time-out."""
         self.hears_leader = True
         self._wait(self.settings.fetch_timeout_ms)
 

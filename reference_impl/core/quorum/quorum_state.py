@@ -26,7 +26,7 @@ class QuorumState:
     """The epoch, the voters, the leader and the offsets that one node knows."""
 
     def __init__(self, member: Member, log: MetadataLog, moment: Moment, rules: Rules) -> None:
-        """Begin without a leader, in epoch 0."""
+        """Create the state of a node in epoch 0, without a leader."""
         self.node_id, self.cluster_id = member.node_id, member.cluster_id
         self.directory_id = member.directory_id
         self.settings, self.member = member.settings, member

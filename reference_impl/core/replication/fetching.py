@@ -263,7 +263,9 @@ class Followers:
         if not (error.no_space or partition.log.is_trusted):
             return self._stop(source, copy, str(error))
         self._rest(source, copy)
-        return Report(f"{copy.topic}-{copy.key[1]} is fetched again after a while: {error}")
+        return Report(
+            f"{copy.topic}-{copy.key[1]} is not copied now, and is tried again later: {error}"
+        )
 
     def _stop(self, source: Source, copy: Copy, reason: str) -> Report:
         """Fetch a copy no more, until it has another leader."""

@@ -111,7 +111,9 @@ def watch_sessions(broker: Broker) -> Iterator[Effect]:
         if broker.quorum.active_epoch is not None:
             try:
                 for silent in fence_silent(broker.controller):
-                    yield Report(f"broker {silent} is fenced: nothing was heard of it for too long")
+                    yield Report(
+                        f"broker {silent} is fenced: it sent no heartbeat within {SESSION_TIMEOUT}"
+                    )
             except StorageError as error:
                 yield Report(f"silent brokers are not fenced yet: {error}")
         interval_ms = max(LEAST_INTERVAL_MS, timeout_ms // 8)
@@ -133,7 +135,7 @@ def balance_leaders(broker: Broker) -> Iterator[Effect]:
                 yield Report(f"leaders are not balanced yet: {error}")
                 continue
             if count:
-                yield Report(f"{count} partitions are led by their first replicas again")
+                yield Report(f"{count} partitions are led by their preferred replicas again")
 
 
 def watch_leaderless(broker: Broker) -> Iterator[Effect]:

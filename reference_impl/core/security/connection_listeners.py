@@ -27,7 +27,7 @@ class ConnectionListeners:
         self._of_connection: dict[int, str] = {}
 
     def opened(self, connection: int, name: str) -> Listener:
-        """Note the listener of a new connection, and return it."""
+        """Store the listener on which a new connection arrived, and return it."""
         self._of_connection[connection] = name
         return self._by_name[name]
 

@@ -17,7 +17,7 @@ class Principals:
         return self._by_connection.get(connection, ANONYMOUS)
 
     def authenticated(self, connection: int, principal: str) -> None:
-        """Note the principal of this connection from now on."""
+        """Store the principal of this connection."""
         self._by_connection[connection] = principal
 
     def forget(self, connection: int) -> None:

@@ -112,7 +112,9 @@ class Shards(Generic[AnyShard]):
                     yield Pause()
             except (CorruptLog, StorageError) as error:
                 shard.move(Move.CANNOT_BE_READ)
-                yield Report(f"what {shard} keeps has no coordinator until it is repaired: {error}")
+                yield Report(
+                    f"{shard} cannot be loaded and refuses requests until it is repaired: {error}"
+                )
             if shard.state is State.LOADING:
                 name = f"begin {shard} of leader epoch {shard.leader_epoch}"
                 self._outbox.post(name, self._begin(shard))

@@ -113,17 +113,19 @@ class Peers:
             link.withdraw(query)
 
     def answered(self, request_id: int, body: Struct | None) -> list[Effect]:
-        """Handle an answer."""
+        """Pass a response to the link that waits for it. Return the effects for the host."""
         self._links.answered(request_id, body)
         return self._taken()
 
     def connection_lost(self, destination: Destination, reason: str) -> list[Effect]:
-        """Handle a connection that the host has lost."""
+        """Fail the requests of a connection that the host has lost. Return the effects for the
+        host."""
         self._links.connection_lost(destination, reason)
         return self._taken()
 
     def timer_fired(self, key: TimerKey) -> list[Effect]:
-        """Handle a time-out, or the end of a back-off."""
+        """Run the action of a link's timer, such as a time-out or a back-off. Return the effects
+        for the host."""
         self._kernel.fired(key)
         return self._taken()
 

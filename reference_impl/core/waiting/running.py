@@ -136,7 +136,7 @@ class Waiting:
                 return
 
     def go_on(self, connection: int, effects: list[Effect]) -> None:
-        """Continue the request that gave way, if it still exists."""
+        """Resume the handler that has given way to other requests, if its request still exists."""
         number = self._by_owner.get(connection)
         if number is not None and isinstance(self._suspended[number].wait, GiveWay):
             self._resume(number, None, effects)

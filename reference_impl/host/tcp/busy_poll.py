@@ -32,7 +32,8 @@ class BusyPoll:
         self._is_polling = False
 
     def arrived(self) -> None:
-        """Note that a client has sent something."""
+        """Record that a client has sent something soon after an answer, so that busy polling
+        pays."""
         self._is_worth_it = time.monotonic() - self._answered_s < POLL_S
 
     def answered(self) -> None:

@@ -36,6 +36,6 @@ class GarbageCollection:
             gc.collect()
 
     def close(self) -> None:
-        """Give the decision back to Python."""
+        """Restore Python's own thresholds for garbage collection."""
         gc.set_threshold(*self._thresholds)
         gc.unfreeze()

@@ -154,7 +154,8 @@ class Server:
             self._garbage.close()
 
     def joined(self, connection: Connection) -> None:
-        """Note a new client."""
+        """Register a new connection. If there are too many, close the one that has been silent
+        longest."""
         self._connections.add(connection)
         if len(self._connections) > self._connections_max:
             # Connections without a request so far go first: a burst of them is new.

@@ -173,7 +173,7 @@ def test_records_of_the_broker_that_nobody_understands_are_named(
             assert asked_for_coordinated(client, key_type) == ErrorCode.NOT_COORDINATOR
             assert broker.stop() == 0
         said = (tmp_path / "broker.err").read_text()
-        assert f"what {partition} keeps has no coordinator until it is repaired" in said
+        assert f"{partition} cannot be loaded and refuses requests until it is repaired" in said
     assert f"{data}/{partition}: {words}" in said
     assert segment.read_bytes() == before
 

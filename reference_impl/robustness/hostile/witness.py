@@ -158,7 +158,7 @@ class Worker:
         tell(topic_id=str(created.topic_id))
 
     def run(self) -> None:
-        """Work until standard input closes."""
+        """Write records and read them back, now and then, until standard input is closed."""
         told_s = time.monotonic()
         while not select.select([sys.stdin], [], [], PACE_S)[0]:
             self._write()

@@ -116,7 +116,7 @@ class Appender(Worker):
         self._note_first()
 
     def _note_first(self) -> None:
-        """Note that the first unanswered batch is in the log."""
+        """Move the first unanswered batch to the acknowledged ones."""
         sent = self.unanswered.popleft()
         for delta, record in enumerate(sent.records):
             self.acknowledged[sent.sequence + delta] = record

@@ -36,7 +36,8 @@ class Leadership:
         self._members, self._counts = None, {}
 
     def begin(self, answer: Struct) -> None:
-        """Note the members and their subscriptions from the answer to JoinGroup."""
+        """Store the protocol, the members and their subscriptions from the leader's JoinGroup
+        response."""
         self._protocol_name = answer.protocol_name
         self._members = {
             row.member_id: decode_subscription(row.metadata, row.group_instance_id)

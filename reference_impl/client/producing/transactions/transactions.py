@@ -161,7 +161,8 @@ class Transactions:
         return self.state in (State.ABORTING_TRANSACTION, State.ABORTABLE_ERROR, State.FATAL_ERROR)
 
     def joins(self, partition: TopicPartition) -> None:
-        """Note that a record of the transaction goes to this partition."""
+        """Add the partition to the transaction: by the first batch (KIP-890), or else by
+        AddPartitionsToTxn."""
         if self.is_v2:
             # The leader adds it when the first batch comes (KIP-890).
             self._partitions.add(partition)
@@ -190,7 +191,8 @@ class Transactions:
             self._fail_calls(error)
 
     def fail_for_good(self, error: ClientError) -> None:
-        """Note a fatal error: the producer can only be closed afterwards."""
+        """Enter the fatal state, and fail all pending calls: the producer can only be closed
+        afterwards."""
         if self.state == State.FATAL_ERROR:
             return
         self.state = next_state(self.state, Move.FATAL_ERROR)

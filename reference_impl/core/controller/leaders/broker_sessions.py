@@ -61,7 +61,7 @@ class BrokerSessions:
             session.heard_at_ms += late_ms
 
     def restart(self, broker: int) -> None:
-        """Give a new incarnation of a broker a fresh session."""
+        """Begin a new session for a new incarnation of a broker."""
         self._by_id[broker] = Session(self._monotonic_ms())
 
     def forget(self, broker: int) -> None:

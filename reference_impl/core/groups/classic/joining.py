@@ -85,7 +85,8 @@ def new_member_id(name: str, coordinator: GroupCoordinator) -> str:
 def _join_new(
     coordinator: GroupCoordinator, group: ClassicGroup, request: Request
 ) -> Iterator[Effect]:
-    """Handle a JoinGroup without a member id."""
+    """Handle a JoinGroup without a member id: replace a static member, ask a dynamic one to come
+    again with an id (KIP-394), or add it."""
     body = request.body
     member_id = new_member_id(body.group_instance_id or request.client_id or "", coordinator)
     if body.group_instance_id is not None:
@@ -105,7 +106,7 @@ def _join_new(
 def _add(
     coordinator: GroupCoordinator, group: ClassicGroup, request: Request, member_id: str
 ) -> Iterator[Effect]:
-    """Take a new member in, and rebalance."""
+    """Add a new member to the group, and begin a rebalance."""
     body = request.body
     member = Member(
         member_id,

@@ -28,7 +28,8 @@ def change(coordinator: GroupCoordinator, group: ClassicGroup) -> Iterator[Effec
 
 
 def prepare(coordinator: GroupCoordinator, group: ClassicGroup) -> Iterator[Effect]:
-    """Begin to collect the members of the next generation."""
+    """Begin a rebalance: refuse waiting SyncGroups, and collect the members of the next
+    generation."""
     if group.state is State.COMPLETING_REBALANCE:
         yield from _refuse_syncs(group, ErrorCode.REBALANCE_IN_PROGRESS)
     yield from timers.syncs_are_over(group)
@@ -71,7 +72,8 @@ def complete_or_wait(coordinator: GroupCoordinator, group: ClassicGroup) -> Iter
 
 
 def complete_join(coordinator: GroupCoordinator, group: ClassicGroup) -> Iterator[Effect]:
-    """Begin the next generation with the members that have joined."""
+    """Complete the JoinGroup phase: begin the next generation with the members that have joined,
+    and answer them."""
     if group.state is not State.PREPARING_REBALANCE:
         return
     yield from timers.joins_are_over(group)

@@ -65,7 +65,8 @@ class RecoverySteps(Protocol):
         """Return whether the next start may use all logs as a clean stop leaves them."""
 
     def note_failed_sync(self, state: FlushState, error: StorageError) -> None:
-        """Note that the content of a log's files is unknown from now on."""
+        """Record that a sync has failed: from now on, it is unknown which bytes of the log's files
+        are on the disk."""
 
 
 @dataclass(frozen=True)
@@ -255,7 +256,7 @@ def _why_no_torn_tail(
     if not is_last or next_offset < opening.recovery_point:
         return "which was synced before the crash"
     if isinstance(error, Misplaced):
-        return "where a whole batch stands that belongs elsewhere"
+        return "where there is a whole batch that belongs to another offset"
     if is_damage(segment.log, valid_bytes, next_offset):
         return "where one bit is wrong and whole batches follow"
     return None

@@ -51,7 +51,7 @@ class Segments:
         self._segments[first : first + len(old)] = [new]
 
     def add(self, segment: Segment) -> None:
-        """Begin the next segment."""
+        """Append a segment, which becomes the active one."""
         segment.become_active()
         self._segments.append(segment)
 

@@ -58,7 +58,7 @@ class TransactionIndex:
         return iter(self._entries)
 
     def append(self, aborted: AbortedTransaction) -> None:
-        """Note an abort marker that was written to the segment."""
+        """Append an entry for an aborted transaction whose marker was written to the segment."""
         if self._file is None:
             self._file = self._storage.open(self.path, create=True)
         self._is_synced = False

@@ -30,5 +30,5 @@ class EpochsAhead:
         return count <= self._left
 
     def follow(self, count: int) -> None:
-        """Take off the epochs by which this node has moved ahead."""
+        """Reduce the allowance by the number of epochs that this node has moved ahead."""
         self._left -= count

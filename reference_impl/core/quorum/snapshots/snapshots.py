@@ -120,7 +120,8 @@ class Snapshots:
         return UnfinishedSnapshot(self._storage, self.directory, id, next(self._numbers))
 
     def finished(self, id: SnapshotId) -> None:
-        """Count a snapshot that is whole now. Raise StorageError."""
+        """Add a complete snapshot to those of this node. Raise StorageError if its file cannot be
+        read."""
         file = self._storage.open(self._path(id))
         sizes = {**self._sizes, id: file.size()}
         file.close()

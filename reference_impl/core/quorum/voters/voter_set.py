@@ -90,7 +90,8 @@ class VoterHistory:
     """The compositions of the quorum, by the offsets at which they came into force."""
 
     def __init__(self, configured: Voters) -> None:
-        """Begin with the voters that the configuration names, which may be none."""
+        """Begin with the voters that the configuration names (none if it names bootstrap
+        servers)."""
         self._known = [Composition(CONFIGURED, 0, configured)]
 
     @property

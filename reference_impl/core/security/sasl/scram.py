@@ -184,7 +184,7 @@ class ScramExchange:
         signature = self._mechanism.hmac(credential.stored_key, auth_message)
         proof = base64.b64decode(message["proof"])
         if len(proof) != len(signature):
-            raise Denied("the client's proof has not the size of the hash")
+            raise Denied("the client's proof is not as long as the hash")
         client_key = bytes(a ^ b for a, b in zip(proof, signature, strict=True))
         if not hmac.compare_digest(self._mechanism.digest(client_key), credential.stored_key):
             raise Denied(f"{self._name} does not know the password")

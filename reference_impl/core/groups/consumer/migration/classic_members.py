@@ -36,7 +36,7 @@ from reference_impl.wire import ErrorCode, Malformed, Struct, decode_versioned
 
 
 def join(coordinator: GroupCoordinator, group: ConsumerGroup, request: Request) -> Iterator[Effect]:
-    """Handle JoinGroup, or raise Refused."""
+    """Handle a JoinGroup of a classic member in a consumer group, or raise Refused."""
     body = request.body
     if coordinator.settings.migration_policy == conversion.DISABLED:
         raise Refused(ErrorCode.INCONSISTENT_GROUP_PROTOCOL)
@@ -121,7 +121,7 @@ def _joined(request: Request, member: ConsumerMember) -> Respond:
 
 
 def sync(coordinator: GroupCoordinator, group: ConsumerGroup, request: Request) -> Iterator[Effect]:
-    """Handle SyncGroup, or raise Refused."""
+    """Handle a SyncGroup of a classic member in a consumer group, or raise Refused."""
     body = request.body
     member, classic = _classic_speaker(group, body)
     if body.protocol_type not in (None, CONSUMER_PROTOCOL):
@@ -147,8 +147,8 @@ def sync(coordinator: GroupCoordinator, group: ConsumerGroup, request: Request) 
 
 
 def heartbeat(group: ConsumerGroup, request: Request) -> Iterator[Effect]:
-    """Handle Heartbeat. Raise Refused if it is not a member, or with REBALANCE_IN_PROGRESS if it
-    should join again."""
+    """Handle a Heartbeat of a classic member in a consumer group. Raise Refused if it is not a
+    member, or with REBALANCE_IN_PROGRESS if it should join again."""
     member, classic = _classic_speaker(group, request.body)
     yield from timers.expect_heartbeat(group.group_id, member, classic.session_timeout_ms)
     can_go_on = (
