@@ -100,8 +100,8 @@ def _consumed_never(rows: list[Row]) -> Found:
 
 
 def _era(rows: list[Row], row: Row) -> tuple[str | None, ...] | None:
-    """Return, for each lost poll of the row's group, whether the row comes before or after it. Return
-    None if the row overlaps one of them."""
+    """Return, for each lost poll of the row's group, whether the row comes before or after it.
+    Return None if the row overlaps one of them."""
     lost = [(p, ns) for p, ns in polls_lost(rows) if p["group"] == row["group"]]
     era = tuple(standing(rows, row, poll, ns) for poll, ns in lost)
     return None if None in era else era

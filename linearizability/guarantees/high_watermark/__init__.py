@@ -9,7 +9,7 @@ from linearizability.guarantees.about import About, Family
 ABOUT = About(
     family=Family.ORDER,
     place=5,
-    meaning="what a leader said of its log went back",
+    meaning="an offset that a leader reported went back",
     picture="the high watermark goes back",
     claims=("REP-1",),
     kinds={"beyond-the-high-watermark": (Family.ORDER, "a leader went beyond its high watermark")},

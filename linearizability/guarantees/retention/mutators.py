@@ -156,7 +156,7 @@ CLAUSES: Clauses = {
     "a leader reports a lower log start than it answered DeleteRecords with": by(
         "log-start-goes-back", take_a_deletion_back
     ),
-    "a log keeps a record for longer than its settings and the looks of brokers take": by(
+    "a log keeps a record longer than its settings and the brokers' check intervals allow": by(
         "kept-too-long", keep_too_long
     ),
     "a log becomes shorter than retention.bytes": by("deleted-below-size", delete_below_size),

@@ -27,7 +27,8 @@ class Inputs:
     """Partition -> the transaction whose offset is in force."""
 
     def end(self, reader: Consumer | None, end: str) -> None:
-        """Note the end of this reader's transaction: commit or abort."""
+        """End this reader's transaction in the model of the group: its pending positions take
+        effect if it is committed, and are dropped if not."""
         if reader is None or reader.group != GROUP:
             return
         self.taken -= set(reader.positions)
