@@ -93,7 +93,7 @@ def _add_minute(table: Table) -> None:
         try:
             _, status, used = os.wait4(process.pid, 0)
         except BaseException:
-            process.terminate()  # it ends in good order
+            process.terminate()  # it shuts down cleanly
             process.wait()
             raise
         took_s = time.monotonic() - began

@@ -24,16 +24,17 @@ FuzzOption = Annotated[
         "--fuzz",
         metavar="TIME",
         parser=seconds_of,
-        help="For so long (90s, 10m, 1h) send malformed requests and random operations.",
+        help="Send malformed requests and random operations for this long (90s, 10m, 1h).",
     ),
 ]
-SeedOption = Annotated[int, typer.Option(help="Seed of what --fuzz draws.")]
+SeedOption = Annotated[int, typer.Option(help="Seed of --fuzz.")]
 FrameOption = Annotated[
     list[str] | None,
     typer.Option(metavar="HEX", help="Send a frame that --fuzz has reported; repeatable."),
 ]
 StepsOption = Annotated[
-    str | None, typer.Option(metavar="TEXT", help="Play the operations that --fuzz has reported.")
+    str | None,
+    typer.Option(metavar="TEXT", help="Perform again the operations that --fuzz has reported."),
 ]
 
 

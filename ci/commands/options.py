@@ -102,7 +102,7 @@ def chosen_target(target: str | None, cluster: Path | None) -> str:
                 f" {USUAL_FILE} that describes your cluster"
             )
         cluster = Path(os.path.relpath(found))
-        print(f"touchstone: the cluster is that of {cluster}", file=sys.stderr)
+        print(f"touchstone: using the cluster that {cluster} describes", file=sys.stderr)
     if cluster.suffix != SUFFIX:
         raise UsageError(f"--cluster {cluster}: name a file that ends in {SUFFIX}")
     return str(cluster)

@@ -99,7 +99,7 @@ def cluster_file() -> str:
             _table(("key", "type"), ((f"`{key}`", kind.__name__) for key, kind in TOP.items())),
             "## In each `[[node]]`",
             _table(("key", "type"), node),
-            "## Commands that bring a fault on",
+            "## Commands that cause a fault",
             _table(("command", "ended by", "must contain"), undone),
         )
     )

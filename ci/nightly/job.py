@@ -1,7 +1,7 @@
 """Run one attack in a separate process (ci.nightly.attacker), so that a crash there ends neither
 another attack nor the night.
 
-The process holds a pipe from this one as its standard input. It shuts down in good order when that
+The process holds a pipe from this one as its standard input. It shuts down cleanly when that
 pipe closes, even because this process was killed, or when it is interrupted. Its output goes to a
 file, which stays readable when the process has died.
 """

@@ -42,7 +42,7 @@ limit."""
 
 
 LIVENESS = "liveness"
-"""The accuser of a cluster that is not well long after the heal: all replicas must be in sync, and
+"""The accuser of a cluster that is unhealthy long after the heal: all replicas must be in sync, and
 all brokers registered."""
 
 
@@ -236,7 +236,9 @@ def _with_invariants(outcome: Outcome, target: Sim) -> Outcome:
 def stuck(outcome: Outcome, problems: Sequence[str]) -> Outcome:
     """Return the outcome of a schedule whose cluster was not healthy long after the heal: INVALID.
     In virtual time a slow machine is no excuse."""
-    reason = next((one for one in problems if "not well" in one), "the cluster did not recover")
+    reason = next(
+        (one for one in problems if "had not recovered" in one), "the cluster did not recover"
+    )
     return replace(
         outcome,
         validity=Validity.INVALID,

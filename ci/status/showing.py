@@ -26,7 +26,7 @@ def as_lines(status: Status) -> Iterator[str]:
     else:
         yield "no topics"
     for node, why in sorted(status.unanswered.items()):
-        yield f"broker {node} does not tell of all its replicas: {why}"
+        yield f"broker {node} does not report all its replicas: {why}"
 
 
 def _of_quorum(quorum: QuorumStatus | None) -> str:

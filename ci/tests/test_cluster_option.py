@@ -27,7 +27,10 @@ def test_the_file_is_found_upwards_and_named(
     project: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert chosen_target(None, None) == "../../touchstone.toml"
-    assert capsys.readouterr().err == "touchstone: the cluster is that of ../../touchstone.toml\n"
+    assert (
+        capsys.readouterr().err
+        == "touchstone: using the cluster that ../../touchstone.toml describes\n"
+    )
     (project / "a" / "touchstone.toml").write_text(DESCRIBED)
     assert chosen_target(None, None) == "../touchstone.toml"
 

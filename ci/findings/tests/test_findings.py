@@ -106,7 +106,7 @@ def test_of_several_runs_the_last_is_told(tmp_path: Path) -> None:
         {"nemesis": "kill-minority"},
         {"bug": "a-bug"},
         {"ended": None},
-        {"problems": ["not well"]},
+        {"problems": ["not recovered"]},
         {"config": {"num.partitions": "3"}},
     ],
     ids=["no-claim", "planted-bug", "killed", "problem", "other-settings"],

@@ -53,9 +53,9 @@ def _judged(directory: Path, verdict: Validity | None) -> Judged:
 def test_what_was_not_finished_says_why() -> None:
     opinions = [
         CheckerVerdict("lost_writes", VALID, 7),
-        CheckerVerdict("run", Validity.UNKNOWN, 0, reason="no fault struck anything"),
+        CheckerVerdict("run", Validity.UNKNOWN, 0, reason="no fault affected any node"),
     ]
-    assert explained(merge(opinions, engine="local")) == "no fault struck anything"
+    assert explained(merge(opinions, engine="local")) == "no fault affected any node"
     lost = CheckerVerdict("lost_writes", INVALID, 7)
     assert explained(merge([*opinions, lost], engine="local")) == "invalid: lost_writes"
 

@@ -173,7 +173,10 @@ def test_a_run_that_shows_too_little_is_repeated_for_longer(
 
 
 def test_a_cluster_that_does_not_get_well_is_a_finding() -> None:
-    problems = ("something else", "the cluster was not well 90 s after the heal: t-0 has no leader")
+    problems = (
+        "something else",
+        "the cluster had not recovered 90 s after the heal: t-0 has no leader",
+    )
     found = schedule.stuck(outcome(1, Validity.UNKNOWN), problems)
     assert (found.validity, found.accusers) == (Validity.INVALID, ("liveness",))
     assert found.reason == problems[1] and not found.lacks

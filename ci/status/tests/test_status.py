@@ -39,7 +39,7 @@ def test_each_replica_has_a_line() -> None:
         "                                    2        ?        ?        ?",
         "                                    3        4        4        5",
         "t-1        none    6      -    -    2        ?        ?        ?",
-        "broker 2 does not tell of all its replicas: it is not among the living brokers",
+        "broker 2 does not report all its replicas: it is not among the living brokers",
     ]
 
 
