@@ -29,10 +29,8 @@ class Effect(StrEnum):
 
 @dataclass(frozen=True)
 class Effects:
-    """Counts of records. sent: those that their sender was told are stored (with acks=0: all sent).
-
-    problem: the reason why the run allows no count, or None.
-    """
+    """Counts of records. sent: the records whose sender got an acknowledgement (with acks=0: all
+    sent). problem: the reason why the run allows no count, or None."""
 
     sent: int = 0
     lost: int = 0

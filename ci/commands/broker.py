@@ -40,7 +40,9 @@ def serve(
     ] = None,
     standalone: Annotated[
         bool,
-        typer.Option("--standalone", help="Format a new data directory: this node votes alone."),
+        typer.Option(
+            "--standalone", help="Format a new data directory for a quorum of this node alone."
+        ),
     ] = False,
     initial_controllers: Annotated[
         str | None,
@@ -48,7 +50,7 @@ def serve(
             help="Format a new data directory for these first voters: ID@host:port:DIRECTORY,…"
         ),
     ] = None,
-    bug: Annotated[str | None, typer.Option(help="Plant a bug (see: touchstone bugs).")] = None,
+    bug: Annotated[str | None, typer.Option(help="Plant a bug (touchstone bugs --list).")] = None,
 ) -> None:
     """Run the reference broker until Ctrl-C, one node or a cluster. Print one line when it is
     ready: `ready host:port`, with the address of each node."""
@@ -76,7 +78,7 @@ def fuzz(
     ] = None,
 ) -> None:
     """Fuzz the reference broker with the message schemas; exit 1 if it dies, leaks, or disturbs a
-    good client."""
+    well-behaved client."""
     from chaos.means import leftovers
     from reference_impl.robustness.fuzz.run import fuzz as run_fuzz
 
@@ -90,9 +92,10 @@ def fuzz(
 def kills(
     seed: Annotated[int, typer.Option(help="Seed of every random choice.")] = 1,
     kills: Annotated[int, typer.Option(help="Number of kills.")] = 200,
-    bug: Annotated[str | None, typer.Option(help="Plant a bug (see: touchstone bugs).")] = None,
+    bug: Annotated[str | None, typer.Option(help="Plant a bug (touchstone bugs --list).")] = None,
 ) -> None:
-    """Kill -9 the reference broker under load; exit 1 if acknowledged data is lost or doubled."""
+    """Kill -9 the reference broker under load; exit 1 if it loses or duplicates acknowledged
+    data."""
     from chaos.means import leftovers
     from reference_impl.bugs import BUGS
     from reference_impl.robustness.kills.run import run_kills

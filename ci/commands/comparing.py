@@ -104,7 +104,7 @@ def claims(
     ] = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Tell which published claims about Kafka hold on the examined targets, by the cases that
+    """Show which published claims about Kafka hold on the examined targets, by the cases that
     decide each."""
     from ci.claims.judging import as_dict, as_markdown, judged
     from ci.claims.table import CLAIMS

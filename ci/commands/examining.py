@@ -38,7 +38,8 @@ class CasesOrCommand(TyperGroup):
     """Take the ids of cases where another group of commands takes only a command's name."""
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
-        """Leave the ids in `ctx.args`, wherever among the options they stand."""
+        """Leave the ids of cases in `ctx.args`, whether they come before, between or after the
+        options."""
         if any(word in self.commands for word in args):
             return super().parse_args(ctx, args)
         ctx.allow_interspersed_args = True
@@ -87,7 +88,7 @@ class Cases:
     only: Annotated[
         str | None,
         typer.Option(
-            metavar="CASE", help="Run only this case, as a failure's `reproduce:` has it."
+            metavar="CASE", help="Run only this case, as a failure's `reproduce:` line names it."
         ),
     ] = None
     area: Annotated[

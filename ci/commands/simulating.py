@@ -20,7 +20,7 @@ def sim(
     minutes: Annotated[
         float | None, typer.Option(help="Begin no schedule after this time.")
     ] = None,
-    bug: Annotated[str | None, typer.Option(help="Plant a bug (see: touchstone bugs).")] = None,
+    bug: Annotated[str | None, typer.Option(help="Plant a bug (touchstone bugs --list).")] = None,
     runs: RunsOption = Path("runs"),
     as_json: JsonOption = False,
 ) -> None:

@@ -81,8 +81,8 @@ def _added(kind: str, point: EntryPoint) -> Plugin:
 
 
 def _made(name: str, given: Any, wanted: tuple[str, ...]) -> Any:
-    """Return the object, or an instance if it is a class. Raise PluginError if it lacks one of the
-    `wanted` attributes."""
+    """Return the plugin's object, or an instance if it is a class. Raise PluginError if it lacks
+    one of the attributes named in `wanted`."""
     made = given() if isinstance(given, type) else given
     if lacking := [each for each in wanted if not hasattr(made, each)]:
         raise PluginError(f"{type(made).__name__} lacks {', '.join(lacking)}")

@@ -292,8 +292,8 @@ class Play:
         expect(error, ErrorCode.UNKNOWN_MEMBER_ID, "error of a stranger's heartbeat")
 
     def commit(self, number: int, offset: int, behind: int) -> None:
-        """Commit an offset as the member, or as nobody in a group without members: it counts if the
-        generation is the current one, and the assignment is known."""
+        """Commit an offset as the member or, in a group without members, without a member id: it is
+        accepted if the generation is the current one and the assignment is known."""
         group = self._group(number)
         member_id = group.member.member_id if group.member else ""
         generation = group.generation - behind if group.member else -1
@@ -312,7 +312,7 @@ class Play:
         self._check_committed(group)
 
     def commit_of_stranger(self, number: int) -> None:
-        """Commit an offset as nobody in a group with a member: it is refused."""
+        """Commit an offset without a member id to a group that has a member: it is refused."""
         group, _ = self._with_member(number)
         error = self._commit(group, 1_000, "", -1)
         expect(error, ErrorCode.UNKNOWN_MEMBER_ID, "error of a stranger's commit")

@@ -109,7 +109,7 @@ def _replicas(partition: Struct, living: set[int] | None) -> None:
 
 
 def next_cursor(version: int, asked: Struct, answer: Struct) -> None:
-    """Require a page within its limit, and a cursor that names the first row behind it."""
+    """Require a page within its limit, and a cursor that names the first partition after it."""
     cursor = answer.next_cursor
     if cursor is not None:
         valid = bool(cursor.topic_name) and cursor.partition_index >= 0

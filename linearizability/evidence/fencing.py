@@ -156,7 +156,7 @@ def _whole(rows: pl.LazyFrame) -> pl.LazyFrame:
 
 
 def after_another(events: pl.LazyFrame) -> pl.LazyFrame:
-    """Return records and markers with the newest epoch that stands before them in the same read."""
+    """Return records and markers with the newest epoch among those before them in the same read."""
     newest = pl.col("producer_epoch").cum_max().shift(1).over(OF_PRODUCER)
     return (
         raw_records(events)

@@ -82,8 +82,8 @@ def excused(opinions: Iterable[CheckerVerdict], history: pl.LazyFrame) -> list[C
 
 
 def _strike_brokers(details: Iterable[str | None]) -> Iterator[bool]:
-    """Yield a bool for each detail. For a fault: whether it keeps brokers from acting. For a heal:
-    whether it ended such a fault, or ended none that is known."""
+    """Yield a bool for each nemesis row. For a fault: whether it keeps brokers from acting in time.
+    For a heal: whether it ended such a fault, or ended none that is known."""
     untouched = struck = False
     for detail in details:
         if is_heal(detail):

@@ -273,8 +273,8 @@ def _wanted_after_loss(
 
 
 def _waited_for(paused: pl.LazyFrame, known: pl.LazyFrame) -> pl.LazyFrame:
-    """Return each pause with the next record that its reader had yet to receive: the first known
-    one from `wanted` on. Leave out pauses without such a record."""
+    """Return each pause with the next record that its reader had still to receive: the first one,
+    from offset `wanted` on, that is known to exist. Leave out pauses without such a record."""
     committed = (pl.col("isolation") != "read_uncommitted").fill_null(True)
     return (
         paused.with_columns(committed=committed)

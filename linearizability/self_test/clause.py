@@ -24,5 +24,5 @@ Clauses = Mapping[str, Clause]
 
 
 def by(kinds: str, *mutators: Mutator) -> Clause:
-    """Return a clause. The kinds stand in one string, with spaces between them."""
+    """Return a clause. kinds: the names of the kinds, separated by spaces."""
     return Clause(frozenset(kinds.split()), mutators)

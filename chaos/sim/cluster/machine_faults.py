@@ -95,7 +95,7 @@ def _tear(cluster: SimCluster, fault: TornWrites) -> list[int]:
 
 
 def _flip_bit(cluster: SimCluster, fault: BitFlip) -> list[int]:
-    """Kill the nodes that have a segment of the wanted kind, and flip a bit of it."""
+    """Kill the nodes that have a segment of the requested kind, and flip a bit of it."""
     found = [
         one
         for one in cluster.running(fault.node)

@@ -51,8 +51,8 @@ def brokers(cluster: Peopled) -> dict[int, Broker]:
 
 
 def focus(cluster: Peopled) -> PartitionImage | None:
-    """Return the workload's focus partition, as the node with the newest partition epoch sees it,
-    or None."""
+    """Return the partition that the workload chose for faults of leaders and followers, as the node
+    with the newest partition epoch sees it, or None."""
     if cluster.focus is None:
         raise TargetError(
             "the roles leader and follower need a partition; set `focus` to (topic, partition)"

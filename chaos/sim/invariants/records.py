@@ -1,4 +1,4 @@
-"""A batch that was written stays as it is."""
+"""Check that the batches of a log do not change, not even by a restart of the node."""
 
 from __future__ import annotations
 

@@ -114,8 +114,8 @@ RESOLVERS: Mapping[str, Callable[[Askable], tuple[int, ...]]] = {
 
 
 def focus(cluster: Askable) -> PartitionView | None:
-    """Return the workload's focus partition, as the reachable node with the newest leader epoch
-    sees it, or None."""
+    """Return the partition that the workload chose for faults of leaders and followers, as the
+    reachable node with the newest leader epoch sees it, or None."""
     if cluster.focus is None:
         raise TargetError(
             "the roles leader and follower need a partition; set `focus` to (topic, partition)"

@@ -1,4 +1,4 @@
-"""Reduce a plan that fails, as long as the same checker or invariant still accuses somebody."""
+"""Reduce a plan that fails, as long as the same checker, or the same invariant, still fails."""
 
 from __future__ import annotations
 

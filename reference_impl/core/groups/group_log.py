@@ -69,7 +69,8 @@ class GroupLog:
         return self._topic.append(partition, data, header)
 
     def check_size(self, size: int) -> None:
-        """Raise Refused if a batch of this many bytes, or with so many in it, is too long."""
+        """Raise Refused(INVALID_COMMIT_OFFSET_SIZE) if a batch with this many bytes of records
+        would exceed max.message.bytes."""
         if size > self._partition().config.max_message_bytes:
             raise Refused(ErrorCode.INVALID_COMMIT_OFFSET_SIZE)
 

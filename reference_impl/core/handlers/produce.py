@@ -99,8 +99,8 @@ def handle_produce(broker: Broker, request: Request) -> Iterator[Effect]:
 
 
 def pauses_of(request: Request) -> Pauses:
-    """Return the effects to yield after each partition. A request for one partition needs no pause,
-    since a large batch pauses by itself."""
+    """Return the effects to yield after each partition of a request, so that other requests have
+    their turn. A request for one partition needs none, since a large batch pauses by itself."""
     topics = request.body.topic_data
     is_of_one = len(topics) == 1 and len(topics[0].partition_data) == 1
     return () if is_of_one else (GiveWay(request),)

@@ -95,8 +95,8 @@ class ConsumerHeartbeats:
         return self._under_way is not None and field in self._under_way
 
     def leave(self, member: ConsumerGroupMetadata, then: Callable[[], None]) -> None:
-        """Leave for good, or for a while. The answer does not matter: if the request gets lost, the
-        session times out."""
+        """Send a heartbeat that leaves the group, for good or (a static member) for a while. The
+        answer does not matter: if the request gets lost, the session times out."""
         self.stop()
         node = self._coordinators.known(self._key)
         if node is None:

@@ -26,7 +26,7 @@ class TransactionPartitions:
 
     @property
     def are_coming(self) -> bool:
-        """Whether some wanted partitions are not part of the transaction yet."""
+        """Whether some partitions that records were sent to are not part of the transaction yet."""
         return bool(self._wanted or self._asked)
 
     @property
@@ -51,7 +51,7 @@ class TransactionPartitions:
 
     def ask(self) -> tuple[TopicPartition, ...]:
         """Return the partitions to request now: those that were requested without an answer, else
-        all wanted ones."""
+        all that records were sent to."""
         if not self._asked:
             self._asked, self._wanted = self._wanted, {}
         return tuple(self._asked)

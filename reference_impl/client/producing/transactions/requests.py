@@ -22,7 +22,7 @@ Fields = dict[str, object]
 
 @dataclass(slots=True)
 class PendingOffsets:
-    """Offsets which are to become part of the transaction."""
+    """Offsets that are to become part of the transaction."""
 
     call_id: int
     offsets: Mapping[TopicPartition, OffsetAndMetadata]

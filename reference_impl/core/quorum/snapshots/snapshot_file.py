@@ -90,7 +90,7 @@ class UnfinishedSnapshot:
     """A snapshot that is being written or fetched. No start takes it for whole."""
 
     def __init__(self, storage: Storage, directory: str, id: SnapshotId, number: int) -> None:
-        """Create the file. number: tells apart several attempts of one process."""
+        """Create the file. number: distinguishes several attempts of one process."""
         self.id = id
         self._storage, self._directory = storage, directory
         self._whole = f"{directory}/{id.file_name}"

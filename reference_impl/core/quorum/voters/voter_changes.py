@@ -157,8 +157,8 @@ def supported_versions(quorum: Quorum, voter: Voter) -> Generator[Any, Any, tupl
 
 
 def until_committed(quorum: Quorum, turn: int, end_offset: int, end_ms: int) -> Change:
-    """Wait until a change is committed. Raise Refused if the time is over before, or this node
-    leads no more: then nobody knows what becomes of the change."""
+    """Wait until a change is committed. Raise Refused if the time is over before, or if this node
+    leads no more: then it is unknown whether the change will be committed."""
     while quorum.high_watermark < end_offset:
         check_leads(quorum, turn)
         left_ms = max(1, end_ms - quorum.moment.monotonic_ms)
