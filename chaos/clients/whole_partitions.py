@@ -43,6 +43,12 @@ class Reading:
 Readings = dict[tuple[str, int], Reading]
 
 
+def out_of_time(readings: Readings) -> str:
+    """Return a sentence that names the partitions whose end was not reached before the deadline."""
+    left = ", ".join(f"{t}-{p}" for (t, p), reading in readings.items() if not reading.complete)
+    return f"the high watermark of {left} was not reached within {READ_TIMEOUT_S:.0f} s"
+
+
 async def read_all(
     world: World,
     operation: ReadAll,

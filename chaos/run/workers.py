@@ -386,7 +386,7 @@ class FaultPerformer:
         while not self._shared.stop.is_set() and not self._cluster.alive():
             if self._world.monotonic() > deadline:
                 self._shared.note(
-                    f"a node was not back {BACK_TIMEOUT_S:.0f} s after a heal; see its log"
+                    f"not all nodes answered {BACK_TIMEOUT_S:.0f} s after a heal; see the node logs"
                 )
                 return
             await self._shared.stop.wait(BACK_POLL_S)

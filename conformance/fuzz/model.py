@@ -117,8 +117,8 @@ class Play:
         recent = producer.sent[-KEPT_BATCHES:]
         sequence, offset, size = recent[-1 - back % len(recent)]
         row = self._produce(producer, sequence, [b"again"] * size)
-        expect(row.error_code, ErrorCode.NONE, "error of a batch sent again")
-        expect(row.base_offset, offset, "base offset of a batch sent again")
+        expect(row.error_code, ErrorCode.NONE, "error of a retried batch")
+        expect(row.base_offset, offset, "base offset of a retried batch")
 
     def send_forgotten(self, number: int) -> None:
         """Produce a batch older than the last five again: it is refused."""
@@ -128,7 +128,7 @@ class Play:
         sequence, _, size = producer.sent[0]
         row = self._produce(producer, sequence, [b"again"] * size)
         refused = {ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER, ErrorCode.DUPLICATE_SEQUENCE_NUMBER}
-        expect(row.error_code, refused, "error of a batch that is older than the last five")
+        expect(row.error_code, refused, "error of a retry of a batch older than the last five")
 
     def send_gap(self, number: int, gap: int) -> None:
         """Produce a batch that leaves out sequence numbers: it is refused."""
@@ -137,7 +137,7 @@ class Play:
             self.send(number, 1)
         row = self._produce(producer, producer.next + gap, [b"gap"])
         code = ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER
-        expect(row.error_code, code, "error of a batch after a gap")
+        expect(row.error_code, code, "error of a batch after a gap in the sequence")
 
     def _producer(self, number: int) -> Idempotent:
         if number not in self._idempotent:
@@ -181,7 +181,7 @@ class Play:
         after = found.producer.producer_id, found.producer.epoch
         expect_that(
             after[0] != before[0] or after[1] > before[1],
-            "producer id and epoch of another InitProducerId",
+            "producer id and epoch of a second InitProducerId",
             f"an epoch above {before[1]}",
             after,
         )
@@ -210,7 +210,7 @@ class Play:
         again = found.state == ("CompleteCommit" if wanted else "CompleteAbort")
         legal = found.state == "Ongoing" or again
         code = ErrorCode.NONE if legal else ErrorCode.INVALID_TXN_STATE
-        expect(error, code, f"error of an end in state {found.state}")
+        expect(error, code, f"error of EndTxn in state {found.state}")
         if found.state == "Ongoing":
             self._end(found, wanted)
             found.state = "CompleteCommit" if wanted else "CompleteAbort"
@@ -221,7 +221,7 @@ class Play:
         if found.stale_epoch < 0:
             self.init(number)
         answer = found.producer.try_to_end(True, producer_epoch=found.stale_epoch)
-        expect(answer.error_code, FENCED, "error of an end with an old epoch")
+        expect(answer.error_code, FENCED, "error of EndTxn with an old epoch")
 
     def transact_stale(self, number: int) -> None:
         """Add a partition with the epoch of before the last InitProducerId: it is fenced."""
@@ -229,7 +229,7 @@ class Play:
         if found.stale_epoch < 0:
             self.init(number)
         errors = found.producer.try_to_add(self.topic, 0, producer_epoch=found.stale_epoch)
-        expect(errors[0], FENCED, "error of a partition added with an old epoch")
+        expect(errors[0], FENCED, "error of AddPartitionsToTxn with an old epoch")
 
     def _of_transaction(self, number: int) -> Transactional:
         if number not in self._transactional:
@@ -281,7 +281,7 @@ class Play:
         group, member = self._with_member(number)
         error = member.heartbeat(generation_id=group.generation - behind)
         if behind:
-            expect(error, ErrorCode.ILLEGAL_GENERATION, "error of an older generation's heartbeat")
+            expect(error, ErrorCode.ILLEGAL_GENERATION, "error of a Heartbeat of an old generation")
         elif group.is_synced:
             expect(error, ErrorCode.NONE, "Heartbeat error")
 
@@ -289,7 +289,7 @@ class Play:
         """Send a heartbeat of a member that does not exist: it is refused."""
         _, member = self._with_member(number)
         error = member.heartbeat(member_id="nobody")
-        expect(error, ErrorCode.UNKNOWN_MEMBER_ID, "error of a stranger's heartbeat")
+        expect(error, ErrorCode.UNKNOWN_MEMBER_ID, "error of a Heartbeat of an unknown member")
 
     def commit(self, number: int, offset: int, behind: int) -> None:
         """Commit an offset as the member or, in a group without members, without a member id: it is
@@ -315,7 +315,7 @@ class Play:
         """Commit an offset without a member id to a group that has a member: it is refused."""
         group, _ = self._with_member(number)
         error = self._commit(group, 1_000, "", -1)
-        expect(error, ErrorCode.UNKNOWN_MEMBER_ID, "error of a stranger's commit")
+        expect(error, ErrorCode.UNKNOWN_MEMBER_ID, "error of a commit without a member id")
         self._check_committed(group)
 
     def leave(self, number: int) -> None:

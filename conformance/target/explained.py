@@ -41,8 +41,8 @@ which no case examines."""
 
 @dataclass(frozen=True)
 class Told:
-    """What a target reveals about itself: its settings, its brokers, and whether an operator limits
-    changes of topics by a quota."""
+    """The facts that a target reveals about itself: its settings, its brokers, and whether an
+    operator limits changes of topics by a quota."""
 
     settings: Mapping[str, str]
     brokers: int = 1

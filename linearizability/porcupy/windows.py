@@ -97,8 +97,8 @@ def tiles(logs: Logs, most_operations: int) -> tuple[Operations, list[int]]:
 
 
 def _columns(rows: pl.DataFrame) -> Operations:
-    """Return one operation for each row. Its value is the record's rank, so that all judges mean
-    the same record."""
+    """Return one operation for each row, an append or a read of one value. The value is the
+    record's rank, so that an append and a read of the same record have the same value."""
 
     def column(name: str) -> np.ndarray[tuple[int], np.dtype[np.int64]]:
         return rows[name].cast(pl.Int64).to_numpy()

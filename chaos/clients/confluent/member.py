@@ -216,7 +216,7 @@ class ConfluentMember:
         reason for not doing it: a partition was revoked, and its offset would overwrite the new
         owner's. Raise KafkaException, for example if the coordinator no longer knows the member."""
         if self._was_revoked or self._consumer is None:
-            return "a partition was revoked during the transaction"
+            return "a partition of the member was revoked during the transaction"
         if self._positions:
             metadata = self._consumer.consumer_group_metadata()
             offsets = list(self._positions.values())

@@ -68,7 +68,7 @@ def _read(consumer: Consumer, readings: Readings, nonce: bytes, deadline: float)
     consumer.assign([TopicPartition(t, p, r.log_start) for (t, p), r in readings.items()])
     while not all(reading.complete for reading in readings.values()):
         if time.monotonic() > deadline:
-            return "the end was not reached in time"
+            return whole_partitions.out_of_time(readings)
         for message in consumer.consume(1_000, 0.2):
             error = message.error()
             if error is None:

@@ -250,7 +250,7 @@ class JavaClient:
             problem = taken.detail
             while problem is None and not all(r.complete for r in readings.values()):
                 if time.monotonic() > deadline:
-                    return "the end was not reached in time"
+                    return whole_partitions.out_of_time(readings)
                 problem = self._read_on(readings)
             return problem
 

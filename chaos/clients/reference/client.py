@@ -281,7 +281,7 @@ class ReferenceClient:
                 await consumer.seek(TopicPartition(*each), reading.log_start)
             while not all(reading.complete for reading in readings.values()):
                 if self._world.monotonic() > deadline:
-                    return "the end was not reached in time"
+                    return whole_partitions.out_of_time(readings)
                 for record in await consumer.poll(POLL_MS, 1_000):
                     reading = readings[record.topic, record.partition]
                     reading.records.append(self._record(record))

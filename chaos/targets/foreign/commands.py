@@ -44,7 +44,7 @@ def output_of(command: Sequence[str], folder: Path) -> str:
         return done.stdout.decode().strip()
     except UnicodeDecodeError:
         raise TargetError(
-            f"the command {shlex.join(command)!r} prints no text; correct it"
+            f"the command {shlex.join(command)!r} prints bytes that are not UTF-8; correct it"
         ) from None
 
 

@@ -156,8 +156,8 @@ def vanished(events: pl.LazyFrame) -> pl.LazyFrame:
 
 
 def _first_of_each(rows: pl.LazyFrame, whole: pl.LazyFrame, is_read: bool) -> pl.LazyFrame:
-    """Return the offset and value of each of these rows in partitions that were read whole, with
-    the first operation that showed it and when the first one ended."""
+    """Return one row for each offset and value among these rows, in partitions that were read
+    whole: the first operation that showed it, and when the earliest one had ended."""
     return (
         rows.join(whole.select(KEY).unique(), on=KEY, how="semi")
         .filter(pl.col("t_complete_ns").is_not_null())

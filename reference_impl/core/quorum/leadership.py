@@ -97,7 +97,7 @@ class Leadership:
         progress.leader_end_offset = own_end
 
     def heard(self, replica: ReplicaKey, now_ms: int) -> None:
-        """Note that a voter is alive, though it fetches a snapshot instead of the log
+        """Record that a voter is alive although it fetches a snapshot instead of the log
         (LeaderState.updateCheckQuorumForFollowingVoter)."""
         progress = self.progress_of(replica)
         if progress is not None:

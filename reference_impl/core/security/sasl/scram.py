@@ -143,7 +143,7 @@ class ScramExchange:
         salt and iterations."""
         message = _CLIENT_FIRST.fullmatch(text)
         if message is None:
-            raise Denied("the client's first message has no known form")
+            raise Denied("the client's first message is malformed")
         self._name = message["user"].replace("=2C", ",").replace("=3D", "=")
         credential = self._look_up(_asks_for_token(message["extensions"]))
         if message["acts_for"] not in (None, self._name):
@@ -177,7 +177,7 @@ class ScramExchange:
         signature, or raise Denied."""
         message = _CLIENT_FINAL.fullmatch(text)
         if message is None:
-            raise Denied("the client's final message has no known form")
+            raise Denied("the client's final message is malformed")
         if message["nonce"] != self._nonce:
             raise Denied("the client's final message has another nonce")
         auth_message = f"{self._first_messages},{message['without_proof']}".encode()
