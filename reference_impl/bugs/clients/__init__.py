@@ -53,11 +53,14 @@ CLIENT_BUGS: dict[str, ClientBug] = {
     ),
 }
 
-_RARE = "its moment is a batch that was sent and failed, whose producer goes on: no nemesis of the"
+_RARE = (
+    "it matters only for a batch that was sent and failed while its producer continues, which no"
+    " nemesis of the simulator causes often enough"
+)
 RULES_WITHOUT_BUG = {
-    "sequence_after": "no client of a workload lives until its numbers end; client/tests does it",
-    "after_loss": f"{_RARE} simulator brings it about often enough",
-    "is_acknowledged": f"{_RARE} simulator brings it about often enough",
+    "sequence_after": "no client of a workload sends 2^31 records; client/tests does",
+    "after_loss": _RARE,
+    "is_acknowledged": _RARE,
     "commit_error": "the coordinators of one node refuse commits only while they load",
 }
 """Rule of clients -> the reason why no bug overrides it."""
