@@ -76,7 +76,9 @@ class Mentions:
         return IS_RECORD & ((named & (is_send | value | offset)) | (value & (is_send | offset)))
 
     def records(self, rows: pl.DataFrame) -> pl.DataFrame:
-        """Return i and RECORD of each record that an anomaly means. rows: the rows of interest."""
+        """Return (i, topic, partition, …) for each record that anomaly number i speaks of, found by
+        the values, offsets and operations that the anomaly names. rows: those that pass
+        `rows_of_interest`."""
         sends = rows.filter((pl.col("f") == F.SEND.value) & (pl.col("type") != Type.FAIL.value))
         by_op = self.operations.join(self.places, on="i").rename(
             {"topic": "own_topic", "partition": "own_partition"}
