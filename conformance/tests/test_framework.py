@@ -88,7 +88,7 @@ def test_a_target_that_dies_fails_the_case_and_is_started_again(suite: Suite) ->
     result.assert_outcomes(passed=1, failed=1)
     assert suite.target.clusters[0].restarts == 1
     result.stdout.fnmatch_lines(
-        ["actual:    the target after this case: the target died under this case*"]
+        ["actual:    the target after this case: the target died during this case*"]
     )
 
 
