@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Generator, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from pathlib import Path
 from typing import Any
 
@@ -26,6 +26,7 @@ from conformance.reporting.evidence import Evidence
 from conformance.reporting.results import Results, reproduce_line, why_unwritable
 from conformance.session import selection
 from conformance.session.ending import Ending
+from conformance.session.limit import limited
 from conformance.target.examination import Examined, chosen_versions
 from conformance.target.explained import why_unsupported
 from conformance.target.settings import require_auto_creation
@@ -217,6 +218,12 @@ def pytest_collection(session: pytest.Session) -> Generator[None, object, object
 @pytest.hookimpl(wrapper=True)
 def pytest_runtestloop(session: pytest.Session) -> Generator[None, object, object]:
     with _interruptions_named(session):
+        return (yield)
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_call(item: pytest.Item) -> Generator[None, object, object]:
+    with limited() if _case(item) is not None else nullcontext():
         return (yield)
 
 

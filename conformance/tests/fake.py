@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import socket
 import threading
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from pathlib import Path
 from random import Random
@@ -182,7 +182,7 @@ class FakeTarget:
         return self.clusters[-1]
 
 
-def errors_of(codes: Sequence[int]) -> Answer:
+def errors_of(codes: Iterable[int]) -> Answer:
     """Answer heartbeats with these error codes, one after another."""
     left = iter(codes)
     return lambda _version, _request: response("Heartbeat", error_code=next(left))

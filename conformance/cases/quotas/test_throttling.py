@@ -29,6 +29,8 @@ OVER_MS = 1000
 TOO_MUCH = AT_ONCE + RATE * OVER_MS // 1000
 TOLERANCE_MS = 50
 ATTEMPTS_MAX = 5
+READ_S = 30.0
+"""Many times what three batches take with the throttle that their size is reason for."""
 
 
 @dataclass
@@ -141,8 +143,10 @@ def test_a_consumer_over_its_quota_gets_nothing_and_is_muted(wire: Wire) -> None
         wire.produce(topic, batch(bytes(size)).encode())
     ends: list[int] = []
     throttles: list[int] = []
+    deadline = time.monotonic() + READ_S
     with quota(wire, {CLIENT_ID: client.client_id}, consumer_byte_rate=RATE):
         while sum(ends) < 3:
+            expect_that(time.monotonic() < deadline, f"batches read in {READ_S:g} s", 3, sum(ends))
             body = wire.fetch_request(
                 topic, sum(ends), max_wait_ms=500, partition_max_bytes=size + 1000
             )
