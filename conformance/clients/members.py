@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from conformance.case import expect
+from conformance.case import expect, expect_that
 from conformance.target.settings import require_session_timeout
 from conformance.wire import Connection, Wire, eventually, part, request
 from reference_impl.wire import ErrorCode, Struct, definition, encode_versioned
@@ -305,6 +305,14 @@ def gathered(first: Member, *others: Member) -> list[Member]:
         "different answers of (generation, leader, protocol)",
     )
     return sorted(members, key=lambda member: not member.leads)
+
+
+def expect_generation(told: list[int], after: int = -1) -> None:
+    """Require one generation for all members, later than another. Clients only compare generations
+    with each other, so a coordinator may begin at any number, and leave numbers out."""
+    expect_that(
+        len(set(told)) == 1 and told[0] > after, "generations", f"the same, above {after}", told
+    )
 
 
 def stable_pair(wire: Wire, **fields: Any) -> tuple[Member, Member]:

@@ -1,8 +1,10 @@
 """A proxy before a broker that makes it another broker, which is just as right: other node ids,
-hosts and cluster ids, rows in another order, unknown tagged fields, larger ranges of versions, no
-error messages, fewer batches in an answer, no fetch sessions, late answers.
+hosts and cluster ids, generations of groups that begin at another number, rows in another order,
+unknown tagged fields, larger ranges of versions, no error messages, fewer batches in an answer, no
+fetch sessions, late answers.
 
-No case may fail because of it. Requests pass byte for byte, unless they name a broker's id.
+No case may fail because of it. Requests pass byte for byte, unless they name a broker's id or a
+generation.
 """
 
 from __future__ import annotations
@@ -12,7 +14,7 @@ import struct
 import threading
 import time
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from itertools import count
@@ -40,6 +42,17 @@ NODE_FIELDS = frozenset(
         *("eligible_leader_replicas", "last_known_elr"),
     }
 )
+GENERATION_FIELDS = frozenset(
+    {
+        *("generation_id", "generation_id_or_member_epoch"),
+        *("group_epoch", "assignment_epoch", "member_epoch"),
+    }
+)
+"""The generations of classic groups, and the epochs of others; 0 and below have a meaning of their
+own."""
+GENERATIONS_BEFORE = 100
+NO_GENERATION = 1_000_000
+"""Added to a generation of a client that the broker has never given."""
 OF_BROKERS = (4, 8)
 """ConfigResource types whose name is a broker's id: BROKER and BROKER_LOGGER."""
 LONGER = "-of-another-broker-with-longer-ids"
@@ -78,6 +91,7 @@ class Variation:
             before = repr(body)
             _with_ids(body, {NODE_TOLD: NODE, NODE: NOBODY})
             _with_cluster(body, longer=False)
+            _with_generations(body, _given)
             if repr(body) == before:
                 return whole
             return encode_request(key, version, header.correlation_id, header.client_id, body)
@@ -96,6 +110,7 @@ class Variation:
         """Make a response that of another broker."""
         _with_ids(body, {NODE: NODE_TOLD})
         _with_cluster(body, longer=True)
+        _with_generations(body, _told)
         for row in _structs(body):
             self._vary_row(api, row)
         if api == "Fetch" and hasattr(body, "session_id"):
@@ -153,6 +168,26 @@ def _with_cluster(body: Struct, *, longer: bool) -> None:
         value = getattr(row, "cluster_id", None)
         if isinstance(value, str):
             row.cluster_id = value + LONGER if longer else value.removesuffix(LONGER)
+
+
+def _told(generation: int) -> int:
+    """Return the generation that clients are told."""
+    unknown = generation > NO_GENERATION
+    return generation - NO_GENERATION if unknown else generation + GENERATIONS_BEFORE
+
+
+def _given(generation: int) -> int:
+    """Return the generation that the broker has given, or one that it never gave."""
+    known = generation > GENERATIONS_BEFORE
+    return generation - GENERATIONS_BEFORE if known else generation + NO_GENERATION
+
+
+def _with_generations(body: Struct, other: Callable[[int], int]) -> None:
+    for row in _structs(body):
+        for name in GENERATION_FIELDS & set(row._names):
+            value = getattr(row, name)
+            if isinstance(value, int) and value > 0:
+                setattr(row, name, other(value))
 
 
 class LawfulProxy:

@@ -95,6 +95,16 @@ def test_requests_name_the_broker_by_the_id_that_it_has(told: int, real: int) ->
     assert decode_request(variation().request(frame)[4:])[1].broker_id == real
 
 
+def test_generations_begin_at_another_number() -> None:
+    answer = response("JoinGroup", generation_id=1, member_id="m")
+    variation().vary("JoinGroup", answer)
+    assert answer.generation_id == 101
+    for told, given in ((101, 1), (-1, -1), (0, 0), (1, 1_000_001)):
+        body = request("Heartbeat", group_id="g", generation_id=told, member_id="m")
+        frame = encode_request(api_key("Heartbeat"), 4, 7, "c", body)[4:]
+        assert decode_request(variation().request(frame)[4:])[1].generation_id == given
+
+
 def test_any_other_request_passes_byte_for_byte() -> None:
     for frame in (b"\0\x03\0\x63nonsense", b"", b"\0"):
         assert variation().request(frame) == struct.pack(">i", len(frame)) + frame

@@ -149,7 +149,8 @@ def test_a_stranger_may_not_commit(wire: Wire, version: int) -> None:
     topic, member = wire.create_topic(), Member.stable(wire)
     one, group = {0: 5}, member.group
     own: dict[str, Any] = {"generation": member.generation, "member_id": member.member_id}
-    stale = try_to_commit(wire, group, topic, one, version, **(own | {"generation": 2}))
+    another = own | {"generation": member.generation + 1}
+    stale = try_to_commit(wire, group, topic, one, version, **another)
     stranger = try_to_commit(
         wire, group, topic, one, version, **(own | {"member_id": "never-given"})
     )
