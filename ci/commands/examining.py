@@ -201,6 +201,8 @@ def _examine(options: Sequence[str], only: str | None, wanted: Results) -> int:
     from ci.conform import check_writable, examine, exit_status
     from ci.report import pipelines
 
+    names = ("out", "junit", "baseline", "sarif", "summary")
+    pipelines.check_apart({f"--{name}": getattr(wanted, name) for name in names})
     check_writable("--out", wanted.out)
     check_writable("--junit", wanted.junit)
     pipelines.check_places(wanted.sarif, wanted.summary)

@@ -24,8 +24,20 @@ FAILED_MAX = 50
 """The most failed cases that a summary shows."""
 
 
+def check_apart(places: Mapping[str, Path | None]) -> None:
+    """Raise UsageError if two options name the same file, since one would overwrite the other."""
+    named: dict[Path, str] = {}
+    for option, path in places.items():
+        if path is None or (path.exists() and not path.is_file()):  # such as /dev/null
+            continue
+        first = named.setdefault(path.resolve(), option)
+        if first != option:
+            raise UsageError(f"{first} and {option} name the same file, {path}; name two files")
+
+
 def check_places(sarif: Path | None, summary: Path | None) -> None:
     """Raise UsageError if one of the files cannot be written; call this before the run."""
+    check_apart({"--sarif": sarif, "--summary": summary})
     for option, path in (("--sarif", sarif), ("--summary", summary)):
         if path is None:
             continue

@@ -166,6 +166,29 @@ def test_a_place_where_nothing_can_be_written_is_refused_at_once(
         assert len(err.splitlines()) == 1
 
 
+@pytest.mark.parametrize(
+    ("first", "second"),
+    [
+        ("--out", "--junit"),
+        ("--junit", "--sarif"),
+        ("--out", "--baseline"),
+        ("--sarif", "--summary"),
+    ],
+)
+def test_two_results_in_one_file_are_refused_at_once(
+    tmp_path: Path, first: str, second: str
+) -> None:
+    at, link = tmp_path / "results", tmp_path / "link"
+    at.write_text("kept")
+    link.symlink_to(at)
+    words = [first, str(at), second, str(link)]
+    result = CliRunner().invoke(app, ["conform", "--bootstrap", "127.0.0.1:1", *words])
+    assert result.exit_code == 2
+    told = " ".join(result.output.replace("│", " ").split())
+    assert f"{first} and {second} name the same file" in told
+    assert at.read_text() == "kept"
+
+
 def test_a_bad_server_is_one_sentence_and_exit_2() -> None:
     with serving(eager_http) as bootstrap:
         running = conform("--bootstrap", bootstrap)
