@@ -1,7 +1,7 @@
 """A proxy before a broker that makes it another broker, which is just as right: other node ids,
 hosts and cluster ids, generations of groups that begin at another number, rows in another order,
-unknown tagged fields, larger ranges of versions, no error messages, fewer batches in an answer, no
-fetch sessions, late answers.
+unknown tagged fields, larger ranges of versions, an API of its own, no error messages, fewer
+batches in an answer, no fetch sessions, late answers.
 
 No case may fail because of it. Requests pass byte for byte, unless they name a broker's id or a
 generation.
@@ -18,6 +18,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from itertools import count
+from random import Random
 
 from reference_impl.wire import (
     API_NAMES,
@@ -29,6 +30,7 @@ from reference_impl.wire import (
     encode_request,
     encode_response,
     request_definition,
+    response_definition,
 )
 
 NODE, NODE_TOLD, NOBODY = 1, 1001, 2_000_000_001
@@ -72,6 +74,8 @@ UNKNOWN_TAG = 4242
 LATE_EVERY, LATE_S = 200, 1.2
 """Every 200th answer comes 1.2 s late."""
 MORE_VERSIONS = 3
+API_VERSIONS, VENDORS_API = 18, 20_001
+"""An API of the vendor's own, which is advertised, too."""
 
 
 @dataclass
@@ -81,6 +85,8 @@ class Variation:
     own: tuple[str, int]
     behind: tuple[str, int]
     answers: Iterator[int] = field(default_factory=count)
+    chance: Random = field(default_factory=lambda: Random(1))
+    """Chooses the order of rows, another one in each answer."""
 
     def request(self, frame: bytes) -> bytes:
         """Return a request (without its size) as the broker must get it, with its size."""
@@ -120,6 +126,9 @@ class Variation:
                 known = request_definition(row.api_key).valid_versions
                 if row.max_version == known[-1]:
                     row.max_version += MORE_VERSIONS
+            if not body.error_code:
+                own = response_definition(API_VERSIONS).struct("ApiVersion", api_key=VENDORS_API)
+                body.api_keys.append(own)
 
     def _vary_row(self, api: str, row: Struct) -> None:
         row.unknown_tags = {**(row.unknown_tags or {}), UNKNOWN_TAG: b"of a newer broker"}
@@ -127,7 +136,7 @@ class Variation:
             value = getattr(row, name)
             if isinstance(value, list) and (api, name) not in IN_ORDER:
                 if value and isinstance(value[0], Struct):
-                    value.reverse()
+                    self.chance.shuffle(value)
             elif name == "error_message" and value:
                 row.error_message = "other words"
             elif name == "records" and value and not row.aborted_transactions:

@@ -11,9 +11,19 @@ from pathlib import Path
 import pytest
 
 from chaos.targets import parse_target
+from conformance.cases.security.secured_wire import words_of
 from conformance.connection import api_key, request
 from conformance.tests.fake import FakeKafka, errors_of, piece, response
-from conformance.tests.lawful import LONGER, NOBODY, NODE, NODE_TOLD, UNKNOWN_TAG, Variation, lawful
+from conformance.tests.lawful import (
+    LONGER,
+    NOBODY,
+    NODE,
+    NODE_TOLD,
+    UNKNOWN_TAG,
+    VENDORS_API,
+    Variation,
+    lawful,
+)
 from conformance.wire import Connection, batch
 from reference_impl.wire import decode_request, decode_response, encode_request, encode_response
 
@@ -84,8 +94,28 @@ def test_a_varied_answer_says_the_same_in_other_words() -> None:
     assert at == [(NODE_TOLD, "localhost", 9999)]
     assert told.cluster_id == "c" + LONGER
     leaders = [(p.partition_index, p.leader_id) for p in told.topics[0].partitions]
-    assert leaders == [(1, NODE_TOLD), (0, NODE_TOLD)]
+    assert sorted(leaders) == [(0, NODE_TOLD), (1, NODE_TOLD)]
     assert UNKNOWN_TAG in told.topics[0].unknown_tags
+
+
+def test_rows_come_in_another_order_each_time() -> None:
+    varied, orders = variation(), set()
+    for _ in range(9):
+        rows = [piece("ApiVersions", "ApiVersion", api_key=key) for key in range(4)]
+        answer = response("ApiVersions", api_keys=rows)
+        varied.vary("ApiVersions", answer)
+        orders.add(tuple(row.api_key for row in answer.api_keys if row.api_key != VENDORS_API))
+        assert len(answer.api_keys) == 5
+    assert len(orders) > 1
+    assert {tuple(sorted(order)) for order in orders} == {tuple(range(4))}
+
+
+def test_a_broker_may_repeat_the_name_of_who_is_refused() -> None:
+    told = [response("SaslAuthenticate", error_message=f"{name} may not") for name in ("a1", "b2")]
+    assert words_of(told[0], "a1") == words_of(told[1], "b2")
+    assert words_of(response("SaslAuthenticate", error_message="nobody is b2"), "a1") != words_of(
+        told[0], "a1"
+    )
 
 
 @pytest.mark.parametrize(("told", "real"), [(NODE_TOLD, NODE), (NODE, NOBODY), (-1, -1)])

@@ -87,6 +87,12 @@ def expect_served(connection: Connection) -> None:
     expect(answer.error_code, ErrorCode.NONE, "DescribeCluster")
 
 
+def words_of(answer: Struct, name: str) -> str:
+    """Return the message of an answer without the name that the client gave, which a broker may
+    repeat."""
+    return (answer.error_message or "").replace(name, "")
+
+
 def expect_closed(connection: Connection) -> None:
     """Require that the broker closes, and sends nothing before that."""
     expect_that(
