@@ -40,6 +40,10 @@ LEGAL: tuple[tuple[str, str], ...] = (
     (r"\baccepted_compression_types without-last", "a broker may accept any set of codecs"),
     (r"^ShareAcknowledge .*current_leader\.", "clients ignore it in a response without an error"),
     (r"^Share.*assignor_name longer", "a broker may name its share assignor as it likes"),
+    (
+        r"^Fetch .*aborted_transactions empty-for-null",
+        "null and the empty list both mean none to readers of uncommitted records",
+    ),
     (r"\b(eligible_leader_replicas|last_known_elr)\b", "null and the empty list both mean none"),
 )
 """Regex of a mutant that a legal broker may be, and why."""

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from conformance.case import case, each, expect, expect_that
-from conformance.wire import REFUSALS_OF_ONE_REPLICA, REPLICAS_DEMANDED_MAX, Wire, part
+from conformance.wire import REFUSALS_OF_ONE_REPLICA, REPLICAS_DEMANDED_MAX, Wire, eventually, part
 from reference_impl.wire import ErrorCode, Struct
 
 ALL = (2, 7)
@@ -86,13 +86,23 @@ def test_a_topic_is_created_as_asked_for(wire: Wire, version: int) -> None:
 
 @case("ADMIN-02", "CreateTopics", versions=(4, 7), spec="KIP-464")
 def test_minus_one_takes_the_brokers_defaults(wire: Wire, version: int) -> None:
-    """Partitions and replication factor -1 (v4+) mean the broker's defaults."""
+    """Partitions and replication factor -1 (v4+) let the target choose: one or more of each. The
+    answer says how many (v5+), and Metadata agrees."""
     name = wire.new_name()
     result = create(wire, version, creatable(name, -1, -1))[name]
     expect(result.error_code, ErrorCode.NONE, "error")
+    described = eventually(
+        lambda: wire.topic_metadata(name),
+        lambda topic: topic.error_code == ErrorCode.NONE,
+        "the topic is in Metadata",
+    )
+    rows = each(described.partitions, "partitions")
+    replicas = {len(row.replica_nodes) for row in rows}
+    expect_that(len(replicas) == 1 and 0 not in replicas, "replicas of each", "as many", replicas)
     if version >= 5:
-        expect_that(result.num_partitions >= 1, "partitions", ">= 1", result.num_partitions)
-        wire.wait_for_topic(name, result.num_partitions)
+        told = (result.num_partitions, {result.replication_factor})
+        expect(told, (len(rows), replicas), "(partitions, replication factor)")
+    wire.wait_for_topic(name, len(rows))
 
 
 @case("ADMIN-03", "CreateTopics", versions=ALL, spec="class ReplicationControlManager")

@@ -71,6 +71,23 @@ def test_a_subscription_is_described_listed_and_removed(wire: Wire, version: int
     )
 
 
+@case("CONF-19", "ListConfigResources", versions=(0, 0), spec="KIP-1000; KIP-1142", priority="P2")
+def test_version_0_lists_client_metrics_alone(wire: Wire, version: int) -> None:
+    """Version 0, which was called ListClientMetricsResources, lists subscriptions, no topics and no
+    brokers."""
+    topic, name = wire.create_topic().name, wire.new_name("subscription")
+    brokers = {str(broker.node_id) for broker in wire.call("Metadata", topics=[]).brokers}
+    with subscribed(wire, name):
+        # This version tells no types.
+        names = eventually(
+            lambda: {found for _, found in listed(wire, version, [])},
+            lambda found: name in found,
+            "the subscription is listed",
+        )
+    others = names & {topic, *brokers}
+    expect_that(not others, "topics and brokers in the list", "none", others)
+
+
 @case("CONF-18", "DescribeConfigs", spec=SPEC, priority="P2")
 def test_a_subscription_that_nobody_made_has_defaults(wire: Wire, version: int) -> None:
     """A name under which nothing is set is described with the three keys and their defaults; an

@@ -38,11 +38,3 @@ def test_resources_are_listed_by_type(wire: Wire, version: int) -> None:
         (ErrorCode.UNSUPPORTED_VERSION, []),
         "(error, resources) of an unknown type",
     )
-
-
-@case("CONF-19", "ListConfigResources", versions=(0, 0), spec="KIP-1000; KIP-1142", priority="P2")
-def test_version_0_lists_client_metrics_alone(wire: Wire, version: int) -> None:
-    """Version 0, which was called ListClientMetricsResources, lists no topics and no brokers."""
-    wire.create_topic()
-    kinds = {kind for kind, _ in listed(wire, version, [])}
-    expect_that(kinds <= {CLIENT_METRICS}, "types", f"none but {CLIENT_METRICS}", kinds)

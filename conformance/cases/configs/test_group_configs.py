@@ -63,6 +63,7 @@ def test_a_group_that_nobody_configured_is_as_the_brokers(wire: Wire, version: i
     expect(configs[TIMEOUT].config_type, Type.INT, f"type of {TIMEOUT}")
     for config in configs.values():
         expect_that(config.value is not None, f"value of {config.name}", "some", config.value)
+        expect_that(config.config_type != 0, f"type of {config.name}", "a known one", "unknown")
         expect(
             config.config_source,
             {Source.DYNAMIC_BROKER, Source.DYNAMIC_DEFAULT_BROKER, Source.STATIC_BROKER}

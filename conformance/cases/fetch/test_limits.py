@@ -176,15 +176,17 @@ def test_readers_of_committed_records_are_told_of_no_aborted_ones_by_an_empty_li
     wire: Wire, version: int
 ) -> None:
     """A read_committed fetch gets a list of aborted transactions, which may be empty; a
-    read_uncommitted fetch gets null instead of a list."""
+    read_uncommitted fetch gets null or an empty list."""
     topic = filled(wire, [b"a"])
     for offset in (0, 1):
-        answers = [wire.fetch(topic, offset, version, isolation_level=level) for level in (0, 1)]
-        expect(
-            [answer.aborted_transactions for answer in answers],
-            [None, []],
-            f"aborted transactions, read_uncommitted and read_committed, from {offset}",
-        )
+        for level in (0, READ_COMMITTED):
+            told = wire.fetch(topic, offset, version, isolation_level=level).aborted_transactions
+            expect_that(
+                told == [] or (told is None and level != READ_COMMITTED),
+                f"aborted transactions from {offset}, isolation level {level}",
+                [] if level == READ_COMMITTED else "null or []",
+                told,
+            )
 
 
 @case(

@@ -95,7 +95,8 @@ def test_a_producer_id_whose_epochs_run_out_is_replaced(wire: Wire, version: int
 def test_an_idle_transactional_id_is_forgotten(wire: Wire, version: int) -> None:
     """A transactional id unused for transactional.id.expiration.ms is forgotten:
     DescribeTransactions answers TRANSACTIONAL_ID_NOT_FOUND (105), and its producer gets
-    INVALID_PRODUCER_ID_MAPPING (49) until it asks for an id again, which then works."""
+    INVALID_PRODUCER_ID_MAPPING (49) until it asks for an id again: it gets a new one, with epoch
+    0, which works."""
     producer, topic = Producer.ready(wire), wire.create_topic()
     first_id = producer.producer_id
     describe = wire.version("DescribeTransactions")
