@@ -25,6 +25,7 @@ from conformance.refusals import REFUSALS
 from conformance.reporting.evidence import Evidence
 from conformance.reporting.results import Results, reproduce_line, why_unwritable
 from conformance.session import selection
+from conformance.session.again import Repeats, runs_again
 from conformance.session.ending import Ending
 from conformance.session.limit import limited
 from conformance.target.examination import Examined, chosen_versions
@@ -86,6 +87,7 @@ def pytest_configure(config: pytest.Config) -> None:
         config.stash[INTERRUPTS] = Interrupts()
         config.stash[INTERRUPTS].__enter__()
         config.stash[ENDING] = ending
+        config.pluginmanager.register(Repeats())
 
 
 def _refuse_impossible(config: pytest.Config, target: str | None, bootstrap: str | None) -> None:
@@ -247,7 +249,10 @@ def pytest_runtest_makereport(
         report.outcome = "skipped"
         report.longrepr = (str(item.path), 0, f"Unsupported: {error}")
         report.unsupported = str(error)  # type: ignore[attr-defined]
-    if call.when == "call" and (died := _revived(examined, ending)):
+    died = _revived(examined, ending) if call.when == "call" else None
+    if ending.reason is None and runs_again(item, examined, died, error):
+        return report
+    if died:
         report.outcome = "failed"
         error = Deviation("the target after this case", "it answers", died)
     if report.failed and error is not None:

@@ -121,7 +121,7 @@ class Variation:
             self._vary_row(api, row)
         if api == "Fetch" and hasattr(body, "session_id"):
             body.session_id = 0
-        if api == "ApiVersions":
+        if api == "ApiVersions" and not body.error_code:
             for row in body.api_keys:
                 known = request_definition(row.api_key).valid_versions
                 if row.max_version == known[-1]:

@@ -1,0 +1,59 @@
+"""Run a case again during which a target was away that was not started here.
+
+Its owner may have restarted it, which says nothing about the case. If the case itself ends the
+target, it does so again, and fails.
+"""
+
+from __future__ import annotations
+
+import pytest
+from _pytest.runner import runtestprotocol
+
+from conformance.case import case_of
+from conformance.target.examination import Examined
+
+_AWAY, _REPEATED = pytest.StashKey[bool](), pytest.StashKey[bool]()
+
+
+class Repeats:
+    """The pytest plugin that runs such cases a second time, and keeps only the second result."""
+
+    def __init__(self) -> None:
+        self.names: list[str] = []
+        """The cases that ran again."""
+
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_runtest_protocol(self, item: pytest.Item, nextitem: pytest.Item | None) -> bool:
+        """Run the item, and report it once."""
+        item.ihook.pytest_runtest_logstart(nodeid=item.nodeid, location=item.location)
+        reports = runtestprotocol(item, log=False, nextitem=nextitem)
+        if _AWAY in item.stash:
+            self.names.append(item.name)
+            item.stash[_REPEATED] = True
+            reports = runtestprotocol(item, log=False, nextitem=nextitem)
+        for report in reports:
+            item.ihook.pytest_runtest_logreport(report=report)
+        item.ihook.pytest_runtest_logfinish(nodeid=item.nodeid, location=item.location)
+        return True
+
+    def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> None:
+        if self.names:
+            count = "1 case" if len(self.names) == 1 else f"{len(self.names)} cases"
+            names = ", ".join(self.names)
+            terminalreporter.write_line(
+                f"the target was away during {count}, which ran again: {names}"
+            )
+
+
+def runs_again(
+    item: pytest.Item, examined: Examined, died: str | None, error: BaseException | None
+) -> bool:
+    """Return whether what is reported of this item counts for nothing, since the item runs again.
+
+    died: the sentence about a target that was away at the end of the case, and has come back. One
+    that came back sooner has refused a connection: error.
+    """
+    was_away = died is not None or isinstance(error, ConnectionRefusedError)
+    if was_away and not examined.can_restart and case_of(getattr(item, "function", None)):
+        item.stash[_AWAY] = True
+    return _AWAY in item.stash and _REPEATED not in item.stash
