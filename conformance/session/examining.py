@@ -184,7 +184,7 @@ def wire(request: pytest.FixtureRequest, examined: Examined) -> Iterator[Wire]:
     needs."""
     stated = case_of(request.function)
     if stated is not None:
-        examined.require(stated)
+        examined.require(stated, selection.version_of(request.node))
     EXCHANGES.forget()
     REFUSALS.forget()
     PATIENCE.note_return(0.0)
@@ -334,11 +334,10 @@ def _remember(
     unsupported = getattr(report, "unsupported", None)
     if report.when == "call" or report.failed or unsupported is not None:
         result = "unsupported" if unsupported is not None else report.outcome
-        version = getattr(item, "callspec", None) and item.callspec.params.get("version")  # type: ignore[attr-defined]
         item.config.stash[RESULTS].add(
             stated,
             item.nodeid,
-            version,
+            selection.version_of(item),
             result,
             Evidence.of(error, stated).beside(exchange if result == "failed" else ()),
             report.duration,

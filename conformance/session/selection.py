@@ -45,6 +45,12 @@ class Selection:
         )
 
 
+def version_of(item: pytest.Item) -> int | None:
+    """Return the version in which a case runs, or None if it chooses itself."""
+    callspec = getattr(item, "callspec", None)
+    return callspec.params.get("version") if callspec is not None else None
+
+
 def why_unknown(ids: Iterable[str], areas: Iterable[str], known: Iterable[str]) -> str | None:
     """Return a sentence about the first id or area of which there is no case, with what may have
     been meant, or None if all are known. known: the ids of all cases."""

@@ -166,10 +166,14 @@ class Examined:
             self._variant[1].stop()
             self._variant = None
 
-    def require(self, stated: Case) -> None:
-        """Raise Unsupported unless the target can do what the case needs besides its API."""
+    def require(self, stated: Case, version: int | None = None) -> None:
+        """Raise Unsupported unless the target can do what the case needs: its API, in the version
+        in which the case runs, if it runs in one, and more."""
         if stated.api not in self.advertised:
             raise Unsupported(f"{stated.api} is not advertised")
+        first, last = self.advertised[stated.api]
+        if version is not None and not first <= version <= last:
+            raise Unsupported(f"{stated.api} v{version} is not advertised (only v{first}-{last})")
         if "restart" in stated.requires and not self.can_restart:
             raise Unsupported("the case kills and restarts the target, which was not started here")
         if "single-broker" in stated.requires and self.cluster.nodes > 1:

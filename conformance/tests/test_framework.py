@@ -9,8 +9,10 @@ from xml.etree import ElementTree
 
 import pytest
 
-from conformance.tests.fake import FakeKafka, errors_of, response
+from conformance.connection import api_key
+from conformance.tests.fake import FakeKafka, errors_of, piece, response
 from conformance.tests.suite import PASSES, UNSUPPORTED, Suite
+from reference_impl.wire import Struct
 
 pytest_plugins = ["pytester"]
 
@@ -23,6 +25,28 @@ def test_a_case_passes_fails_or_is_unsupported(suite: Suite) -> None:
         ["*fake: 1 passed, 1 failed, 1 unsupported (2 cases of the catalogue)*"]
     )
     assert result.ret == pytest.ExitCode.TESTS_FAILED
+
+
+def test_a_version_that_is_not_advertised_is_not_asked_for(suite: Suite) -> None:
+    """A broker of another age closes the connection on it, which says nothing against it."""
+
+    def narrow(_version: int, _request: Struct) -> Struct:
+        ranges = {"ApiVersions": (0, 4), "Heartbeat": (0, 2)}
+        rows = [
+            piece(
+                "ApiVersions", "ApiVersion", api_key=api_key(api), min_version=low, max_version=high
+            )
+            for api, (low, high) in ranges.items()
+        ]
+        return response("ApiVersions", api_keys=rows)
+
+    newer = PASSES.replace('spec="KIP-62, one"', 'versions=(3, 4), spec="KIP-62, one"')
+    newer = newer.replace("(wire)", "(wire, version)", 1)
+    newer = newer.replace("heartbeat(wire)", 'wire.bootstrap.call("Heartbeat", version).error_code')
+    older = newer.replace("(3, 4)", "(0, 2)").replace("accepted", "accepted_of_old")
+    answers = {"Heartbeat": errors_of([0, 0]), "ApiVersions": narrow}
+    result = suite.run(newer + older, answers)
+    result.stdout.fnmatch_lines(["*fake: 2 passed, 0 failed, 2 unsupported*"])
 
 
 def test_a_failure_says_what_must_be_and_how_to_see_it_again(suite: Suite) -> None:
