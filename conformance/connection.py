@@ -12,6 +12,7 @@ from contextlib import suppress
 from typing import Any
 from weakref import WeakSet
 
+from chaos.world import joined
 from conformance import echoes, invariants
 from conformance.case import Deviation
 from conformance.exchanges import EXCHANGES
@@ -33,6 +34,8 @@ IMPATIENT_TIMEOUT_S = 5.0
 HURRIED_TIMEOUT_S = 1.0
 RETURN_S_MAX = 120.0
 """The longest wait that a slow restart of the target is reason for."""
+CONNECTING = "a connection"
+"""Stands for an API in `Patience` while a connection is opened."""
 UNREAD_TIMEOUT_S = 0.01
 """How long to wait for an answer that should have arrived already."""
 _CORRELATION = itertools.count(1)
@@ -126,7 +129,7 @@ class Connection:
         self._unanswered: deque[tuple[int, str, int, Struct]] = deque()
         """(correlation id, API, version, body) of the requests sent by `send`, in the order in
         which answers are due."""
-        self.socket = connect(Endpoint(host, port, access), timeout_s)
+        self.socket = _connected(Endpoint(host, port, access), timeout_s)
         self.socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         self._used_at, self._idle_s, self._sent_bytes = time.monotonic(), 0.0, 0
         """When a byte passed last; for how long none had passed before the last request; the size
@@ -289,6 +292,16 @@ class Connection:
             self._used_at = time.monotonic()
             parts += part
         return bytes(parts)
+
+
+def _connected(to: Endpoint, timeout_s: float) -> socket.socket:
+    """Return an open connection. Raise NoAnswer if nobody accepts it in time."""
+    bound_s = PATIENCE.timeout_s(CONNECTING, timeout_s)
+    try:
+        return connect(to, bound_s)
+    except TimeoutError as error:
+        PATIENCE.note_silence(CONNECTING)
+        raise NoAnswer(f"{joined(to)} accepts no connection within {bound_s:g} s") from error
 
 
 def note_unread_answers() -> None:
