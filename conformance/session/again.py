@@ -1,7 +1,8 @@
 """Run a case again during which a target was away that was not started here.
 
 Its owner may have restarted it, which says nothing about the case. If the case itself ends the
-target, it does so again, and fails.
+target, it does so again, and fails. A target that is away during more than AGAIN_MAX cases is not
+being restarted by an owner: it ends by itself now and then, and further cases fail at once.
 """
 
 from __future__ import annotations
@@ -13,6 +14,9 @@ from conformance.case import case_of
 from conformance.target.examination import Examined
 
 _AWAY, _REPEATED = pytest.StashKey[bool](), pytest.StashKey[bool]()
+_COUNT = pytest.StashKey[int]()
+AGAIN_MAX = 3
+"""The most cases of an examination that run again."""
 
 
 class Repeats:
@@ -54,6 +58,9 @@ def runs_again(
     that came back sooner has refused a connection: error.
     """
     was_away = died is not None or isinstance(error, ConnectionRefusedError)
-    if was_away and not examined.can_restart and case_of(getattr(item, "function", None)):
+    is_first = case_of(getattr(item, "function", None)) and _AWAY not in item.stash
+    count = item.config.stash.get(_COUNT, 0)
+    if was_away and is_first and not examined.can_restart and count < AGAIN_MAX:
         item.stash[_AWAY] = True
+        item.config.stash[_COUNT] = count + 1
     return _AWAY in item.stash and _REPEATED not in item.stash

@@ -98,6 +98,17 @@ def test_a_case_that_ends_the_target_each_time_fails(
     assert "GRPC-23" in said
 
 
+def test_a_target_that_is_away_too_often_fails(
+    suite: Suite, owned: servers.GoesBad, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("conformance.session.again.AGAIN_MAX", 0)
+    found, said = examine(
+        suite, owned, tmp_path, monkeypatch, lambda n: restart(owned) if n == 1 else None
+    )
+    assert (found["passed"], found["failed"], found["not_run"]) == (1, 1, 0)
+    assert "ran again" not in said
+
+
 def test_a_failure_on_a_target_that_lives_is_not_tried_again(
     suite: Suite, owned: servers.GoesBad, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
