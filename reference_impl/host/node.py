@@ -6,7 +6,6 @@ their order.
 
 from __future__ import annotations
 
-import asyncio
 import logging
 import os
 import time
@@ -50,6 +49,7 @@ from reference_impl.core.log.segments.segment import Slice
 from reference_impl.core.node import Node, never
 from reference_impl.core.storage import StorageError
 from reference_impl.host.connections import Connections
+from reference_impl.host.timers import Timers
 from reference_impl.links.effects import Ask, Destination, HangUp
 from reference_impl.wire import ApiKey, TooManyElements, encode_response_parts
 from reference_impl.wire import Struct as Fields
@@ -117,7 +117,7 @@ class NodeHost:
         node.must_give_way = self._must_give_way
         self._step_ends_s = 0.0
         self._on_fatal = on_fatal
-        self._timers: dict[TimerKey, asyncio.TimerHandle] = {}
+        self._timers = Timers(self._fire)
         self._outgoing = Connections(self._answered, self._lost, resolve=resolve)
         """The connections to other nodes."""
         self._perform: dict[type[Effect], Callable[[Any], None]] = {
@@ -157,9 +157,7 @@ class NodeHost:
 
     def stop(self) -> None:
         """Write everything to disk. No event may follow."""
-        for timer in self._timers.values():
-            timer.cancel()
-        self._timers.clear()
+        self._timers.close()
         self._outgoing.close()
         self._deliver(Stopping(*moment()))
 
@@ -277,19 +275,12 @@ class NodeHost:
             connection.drop(effect.reason)
 
     def _set_timer(self, effect: SetTimer) -> None:
-        running = self._timers.pop(effect.key, None)
-        if running is not None:
-            running.cancel()
-        loop = asyncio.get_running_loop()
-        self._timers[effect.key] = loop.call_later(effect.delay_ms / 1000, self._fire, effect.key)
+        self._timers.set(effect.key, effect.delay_ms)
 
     def _cancel_timer(self, effect: CancelTimer) -> None:
-        running = self._timers.pop(effect.key, None)
-        if running is not None:
-            running.cancel()
+        self._timers.cancel(effect.key)
 
     def _fire(self, key: TimerKey) -> None:
-        del self._timers[key]
         self._deliver(TimerFired(*moment(), key))
 
     def _report(self, effect: Report) -> None:
