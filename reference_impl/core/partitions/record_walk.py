@@ -21,6 +21,9 @@ STEP_RECORDS, STEP_BYTES = 4096, 1 << 20
 """The amount of work, in records and in bytes, after which other requests have their turn: a few
 milliseconds."""
 RECORD_WORK = STEP_BYTES // STEP_RECORDS
+PIECE_WORK = STEP_BYTES // 128
+"""The work to get one piece, in bytes: a megabyte may be a hundred thousand compressed frames that
+hold nothing."""
 
 
 class BadRecords(Exception):
@@ -70,7 +73,7 @@ class Window:
                 break
             is_first = False
             data += piece
-            yield from self.count(len(piece))
+            yield from self.count(PIECE_WORK + len(piece))
 
     def count(self, work: int) -> Iterator[None]:
         """Add this much work to the count. Yield when the count has reached one step."""

@@ -123,6 +123,16 @@ def test_a_long_walk_is_made_in_steps() -> None:
     assert 8 <= steps <= 12
 
 
+def test_many_empty_pieces_are_walked_in_steps() -> None:
+    """A megabyte of Zstandard frames that hold nothing takes seconds to open, one after another."""
+    record = encode_records([Record(b"a")])
+    for pieces in ([b""] * 2_000 + [record], [record] + [b""] * 2_000):
+        walk, steps = walked(pieces, 1)
+        assert walk is not None
+        assert steps >= 10
+        assert sum(one is None for one in timestamps_and_keys([b""] * 2_000 + [record], 1)) >= 10
+
+
 def test_the_walk_stops_at_the_first_bad_record() -> None:
     """The pieces behind it are never made."""
 

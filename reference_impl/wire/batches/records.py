@@ -180,8 +180,12 @@ def stream_records(batch: Buffer) -> Iterator[Record | None]:
         yield record
         if index % STREAMED_AT_ONCE == STREAMED_AT_ONCE - 1:
             yield None
-    if position != len(data) or any(pieces):
+    if position != len(data):
         raise CorruptRecord("bytes follow the last record", "records")
+    for piece in pieces:
+        if piece:
+            raise CorruptRecord("bytes follow the last record", "records")
+        yield None
 
 
 def _missing(data: bytes, position: int) -> int:

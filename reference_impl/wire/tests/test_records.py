@@ -9,7 +9,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from reference_impl.wire.batches.compression import Compression
+from reference_impl.wire.batches.batch_header import LOG_OVERHEAD
+from reference_impl.wire.batches.compression import Compression, compress
 from reference_impl.wire.batches.control_records import (
     ControlRecordType,
     control_record,
@@ -293,3 +294,10 @@ def test_streamed_records_that_are_not_as_many_as_the_header_says_are_refused(co
     data = RecordBatch([Record(b"v", offset_delta=n) for n in range(3)]).encode()
     with pytest.raises(CorruptRecord):
         list(stream_records(patched(data, records_count=count)))
+
+
+def test_empty_frames_behind_the_last_record_are_streamed_in_steps() -> None:
+    whole = RecordBatch([Record(b"a")], attributes=Compression.ZSTD).encode()
+    data = whole + compress(Compression.ZSTD, b"") * 100
+    data = patched(data, batch_length=len(data) - LOG_OVERHEAD)
+    assert sum(record is None for record in stream_records(data)) >= 100
