@@ -32,9 +32,11 @@ from reference_impl.core.log.directories.checkpoints import TopicPartition
 from reference_impl.core.partitions.keyed_topic import KeyedTopic
 from reference_impl.core.partitions.partition import Partition
 from reference_impl.core.refused import Refused
+from reference_impl.core.waiting.waits import Pause
 from reference_impl.wire import ErrorCode, Record
 
 Committed = tuple[TopicPartition, CommittedOffset]
+CommitsByGroup = dict[str, dict[TopicPartition, CommittedOffset]]
 
 
 class GroupCoordinator(GroupState):
@@ -149,18 +151,26 @@ class GroupCoordinator(GroupState):
             return records.group_tombstones(group)
         return [group_log.group_tombstone(group.group_id)]
 
-    def forget_topic(self, name: str) -> None:
-        """Delete everything that was committed for a deleted topic."""
-        by_group: dict[str, list[TopicPartition]] = {}
-        for group_id, key in self.rules.positions_of_deleted(self.offsets, name):
-            by_group.setdefault(group_id, []).append(key)
-        for group_id, keys in by_group.items():
+    def commits_to(self, topic: str) -> CommitsByGroup:
+        """Return what is committed for a topic that is deleted."""
+        found: CommitsByGroup = {}
+        for group_id, key in self.rules.positions_of_deleted(self.offsets, topic):
+            found.setdefault(group_id, {})[key] = self.offsets.of(group_id)[key]
+        return found
+
+    def forget(self, commits: CommitsByGroup) -> Iterator[Effect]:
+        """Delete these commits, and let others have their turn after each group. Keep those that
+        were replaced meanwhile, perhaps for a new topic of the same name."""
+        for group_id, known in commits.items():
+            committed = self.offsets.of(group_id)
+            keys = [key for key, commit in known.items() if committed.get(key) is commit]
             try:
                 self.delete_offsets(group_id, keys)
             except Refused:
                 # The log of the group cannot be written now; a commit for a topic id that no
                 # longer exists is not answered to anybody (see handlers/offset_fetch.py).
                 continue
+            yield Pause()
 
     # --- groups -------------------------------------------------------------------------------
 

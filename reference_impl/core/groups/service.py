@@ -6,6 +6,7 @@ Source: GroupCoordinatorService.java; GroupMetadataManager.java (onLoaded, onUnl
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Iterator
 from functools import partial
 
@@ -19,7 +20,7 @@ from reference_impl.core.groups.classic.states import State
 from reference_impl.core.groups.consumer import leaving, timers
 from reference_impl.core.groups.consumer.model.group import ConsumerGroup
 from reference_impl.core.groups.consumer.model.states import MemberState
-from reference_impl.core.groups.coordinator import GroupCoordinator
+from reference_impl.core.groups.coordinator import CommitsByGroup, GroupCoordinator
 from reference_impl.core.groups.settings import Shared
 from reference_impl.core.groups.state import Group
 from reference_impl.core.partitions.keyed_topic import KeyedTopic
@@ -84,6 +85,8 @@ class GroupCoordinators(Shards[GroupShard]):
         make = partial(GroupShard, topic, shared=shared)
         super().__init__(topic, shared.rules, outbox, make)
         self.settings = shared.settings
+        self._to_forget: deque[tuple[GroupShard, CommitsByGroup]] = deque()
+        """The commits for deleted topics that are still there."""
 
     def of_request(self, request: Request) -> GroupCoordinator:
         """Return the coordinator of the group that a member names. Raise Refused if the group id is
@@ -97,9 +100,15 @@ class GroupCoordinators(Shards[GroupShard]):
         return [(each, group) for each in self.active() for group in each.groups.values()]
 
     def forget_topic(self, name: str) -> None:
-        """Delete the offsets that any group has committed for a topic that was deleted."""
-        for coordinator in self.active():
-            coordinator.forget_topic(name)
+        """Delete the offsets that any group has committed for a topic that was deleted. Do it in
+        the background, since these may be the offsets of many groups."""
+        self._to_forget.extend((each, each.commits_to(name)) for each in self.active())
+        self._outbox.post("forgotten offsets", self._forget())
+
+    def _forget(self) -> Iterator[Effect]:
+        while self._to_forget:
+            coordinator, commits = self._to_forget.popleft()
+            yield from coordinator.forget(commits)
 
     def own(self, timer: SetTimer | CancelTimer) -> None:
         """Register a timer with the coordinator of the group that its key names, so that it ends
