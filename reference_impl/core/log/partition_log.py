@@ -62,6 +62,9 @@ class PartitionLog(ReadableLog):
         self._steps = opening.steps
         self._storage = opening.storage
         self._snapshots = Snapshots(opening.storage, opening.directory)
+        self._may_have_old_snapshots = True
+        """Whether snapshots may be there whose segments are gone. To look for them takes as long as
+        there are files."""
         self._now_ms = opening.now_ms
         self._retired = RetiredSegments()
         self.is_closed = False
@@ -185,7 +188,9 @@ class PartitionLog(ReadableLog):
         self.flush()
         segment = self._new_segment(self._log_end_offset)
         self._segments.add(segment)
-        self._snapshots.keep_only(self._segments.base_offsets)
+        if self._may_have_old_snapshots:
+            self._snapshots.keep_only(self._segments.base_offsets)
+            self._may_have_old_snapshots = False
         return segment
 
     def _new_segment(self, base_offset: int) -> Segment:
@@ -223,6 +228,7 @@ class PartitionLog(ReadableLog):
         self._flush_state.check()
         with self._flush_state.lost_by_failure():
             for segment in self._segments.take_below(offset):
+                self._may_have_old_snapshots = True
                 self._retired.add(segment, self.config.file_delete_delay_ms)
 
     def replace_segments(self, old: list[Segment], base_offset: int) -> None:
@@ -236,6 +242,7 @@ class PartitionLog(ReadableLog):
             segment_swap.commit(self._storage, self.directory, base_offset, bases)
             new = Segment(self._storage, self.directory, base_offset, self.config, self._now_ms)
         self._segments.replace(old, new)
+        self._may_have_old_snapshots = True
 
     def truncate_to(self, offset: int) -> None:
         """Cut off the batch that holds `offset` and everything after it, because this follower has
@@ -265,6 +272,7 @@ class PartitionLog(ReadableLog):
         self._log_start_offset = min(self._log_start_offset, log_end_offset)
         self._flush_state.recovery_point = min(self.recovery_point, log_end_offset)
         self.leader_epochs.truncate_from_end(log_end_offset)
+        self._may_have_old_snapshots = True
         self._restore_producers()
         self.high_watermark = min(self._high_watermark, log_end_offset)
 

@@ -18,6 +18,7 @@ from reference_impl.core.log.tests.helpers import (
 )
 from reference_impl.core.partitions.batch_validation import drained
 from reference_impl.core.storage import MemoryStorage, StorageError
+from reference_impl.core.tests.counting import counted
 from reference_impl.wire.batches.batch_header import LOG_APPEND_TIME_BIT, TRANSACTIONAL_BIT
 from reference_impl.wire.batches.control_records import ControlRecordType, end_txn_marker
 from reference_impl.wire.batches.records import Compression, RecordBatch, batches, check_crc
@@ -276,3 +277,20 @@ def test_the_last_stable_offset_stands_at_an_open_transaction(storage: MemorySto
     assert (log.high_watermark, log.last_stable_offset) == (4, 2)
     append(log, bytearray(end_txn_marker(ControlRecordType.COMMIT, **ids).encode()))
     assert log.last_stable_offset == 5
+
+
+def test_a_new_segment_costs_the_same_however_many_there_are(storage: MemoryStorage) -> None:
+    """It listed the directory, so ten thousand small segments took minutes."""
+    log = open_log(storage)
+    costs = []
+    for _ in range(60):
+        append(log, batch(b"a"))
+        costs.append(counted(log.roll)[1])
+    assert costs[-1] <= 1.1 * costs[5]
+    # Snapshots whose segments are gone go with the next segment.
+    log.high_watermark = log.log_end_offset
+    log.delete_records_before(50)
+    append(log, batch(b"a"))
+    log.roll()
+    snapshots = [path for path in storage.paths() if path.endswith(".snapshot")]
+    assert len(snapshots) == len(log.segment_base_offsets)
