@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from functools import partial
+from collections.abc import Generator, Iterator
 
 from reference_impl.core.broker import Broker
 from reference_impl.core.controller.image.topic_names import problem_with
@@ -27,16 +26,20 @@ def handle_describe_producers(broker: Broker, request: Request) -> Iterator[Effe
     answer = RESPONSE.new()
     asked = Repetitions()
     for topic in request.body.topics:
-        yield GiveWay(request)
-        describe = partial(described, broker, request, topic.name)
-        indexes = [index for index in topic.partition_indexes if asked.allow((topic.name, index))]
-        rows = yield from for_each(request, indexes, describe)
+        rows = []
+        for index in topic.partition_indexes:
+            if asked.allow((topic.name, index)):
+                rows.append((yield from described(broker, request, topic.name, index)))
+            yield GiveWay(request)
         answer.topics.append(RESPONSE.struct("TopicResponse", name=topic.name, partitions=rows))
     yield Respond(request, answer)
 
 
-def described(broker: Broker, request: Request, topic: str, index: int) -> Struct:
-    """Return the row of one partition, or the reason why it cannot be described."""
+def described(
+    broker: Broker, request: Request, topic: str, index: int
+) -> Generator[Effect, None, Struct]:
+    """Return the row of one partition, or the reason why it cannot be described. Give way after
+    each producer: there may be a hundred thousand."""
     row = RESPONSE.struct("PartitionResponse", partition_index=index)
     # VALIDATE
     try:
@@ -48,7 +51,9 @@ def described(broker: Broker, request: Request, topic: str, index: int) -> Struc
         row.error_code = refused.code
         row.error_message = refused.message or ERRORS[refused.code].message
         return row
-    row.active_producers = [producer(entry) for entry in partition.log.producer_state.entries()]
+    row.active_producers = yield from for_each(
+        request, list(partition.log.producer_state.entries()), producer
+    )
     return row
 
 

@@ -213,3 +213,15 @@ def test_a_resource_that_is_named_hundreds_of_times_is_described_ten_times(world
     answer = world.ask(ApiKey.DESCRIBE_CONFIGS, 4, of.new(resources=rows))
     assert [row.resource_name for row in answer.results[:3]] == ["1", "t", "1"]
     assert len(answer.results) == 10 + 1 + 2_000
+
+
+def test_many_producers_of_a_partition_are_described_in_steps(world: World) -> None:
+    for number in range(50):
+        world.produce("t", "a", producer_id=number, producer_epoch=0, base_sequence=0)
+    of = request_definition(ApiKey.DESCRIBE_PRODUCERS)
+    topic = of.struct("TopicRequest", name="t", partition_indexes=[0])
+    number = begin_long(world, ApiKey.DESCRIBE_PRODUCERS, 0, of.new(topics=[topic]))
+    assert go_on(world) >= 50
+    answer = world.answer_to(number)
+    assert answer is not None
+    assert len(answer.topics[0].partitions[0].active_producers) == 50

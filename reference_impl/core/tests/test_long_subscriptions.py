@@ -10,9 +10,10 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from time import process_time
 
+from reference_impl.core.groups.classic.group import ClassicGroup
 from reference_impl.core.groups.consumer.migration.conversion import SUBSCRIPTION
 from reference_impl.core.groups.consumer.model.group import ConsumerGroup
-from reference_impl.core.groups.consumer.model.member import ConsumerMember
+from reference_impl.core.groups.consumer.model.member import ClassicMembership, ConsumerMember
 from reference_impl.core.tests import consumer_client, group_client
 from reference_impl.core.tests.consumer_client import Consumer
 from reference_impl.core.tests.group_client import Client
@@ -114,3 +115,42 @@ def test_a_partition_that_a_request_repeats_is_deleted_once() -> None:
     assert answer.error_code == ErrorCode.NONE
     assert {row.error_code for row in answer.topics[0].partitions} == {ErrorCode.NONE}
     assert group_client.committed(world) == -1
+
+
+def test_a_join_costs_its_own_protocols_and_not_those_of_all_members() -> None:
+    """The leader of a group may wait in JoinGroup while thousands join."""
+    world = group_client.new_world()
+    many = dict.fromkeys(NAMES, b"")
+    for number in range(20):
+        one = Client(world, number, f"i{number}")
+        one.protocols = dict(many)
+        one.send_join()
+    other = Client(world, 99, "other")
+    other.protocols = {"none of theirs": b""}
+    with within(0.01):
+        answer = other.send_join()
+    assert answer is not None
+    assert answer.error_code == ErrorCode.INCONSISTENT_GROUP_PROTOCOL
+    other.protocols = {NAMES[-1]: b""}
+    with within(0.01):
+        assert other.send_join() is None
+    group = world.node.broker.groups.of("g").groups["g"]
+    assert isinstance(group, ClassicGroup)
+    assert group.common_protocols() == {NAMES[-1]}
+    with within(0.2):
+        assert group.select_protocol() == NAMES[-1]
+
+
+def test_the_protocols_of_a_classic_member_are_compared_once() -> None:
+    group = ConsumerGroup("g")
+    pairs = tuple((name, b"") for name in NAMES[:2_000])
+    for number in range(20):
+        classic = ClassicMembership(10_000, (*pairs, ("range", b"")))
+        group.put(ConsumerMember(f"m{number}", classic=classic))
+    with within(0.2):
+        assert group.supports_protocols("consumer", {**dict(pairs), "range": b""})
+        assert not group.supports_protocols("consumer", {f"x{name}": b"" for name, _ in pairs})
+    group.put(ConsumerMember("last", classic=ClassicMembership(10_000, (("range", b""),))))
+    with within(0.2):
+        assert group.supports_protocols("consumer", {**dict(pairs), "range": b""})
+        assert not group.supports_protocols("consumer", dict(pairs))

@@ -7,7 +7,7 @@ outlives the member id). This file holds data and pure decisions; `rebalance.py`
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Set
+from collections.abc import Iterable, Set
 from dataclasses import dataclass, field
 from typing import ClassVar
 
@@ -41,7 +41,7 @@ class Member:
 
     def vote(self, candidates: set[str]) -> str:
         """Return the first of its protocols that is a candidate."""
-        return next(name for name in self.protocols if name in candidates)
+        return next(filter(candidates.__contains__, self.protocols))
 
 
 @dataclass(slots=True)
@@ -67,6 +67,9 @@ class ClassicGroup:
     """Whether a member joined during the initial delay, so that it may be extended (KIP-134)."""
     is_initial_rebalance: bool = False
     state_timestamp_ms: int = -1
+    _supporters: dict[str, int] = field(default_factory=dict)
+    """Protocol -> the number of members that support it. To count them anew for each join would
+    cost the protocols of all members."""
 
     @property
     def is_empty(self) -> bool:
@@ -86,6 +89,7 @@ class ClassicGroup:
         if self.leader is None:
             self.leader = member.member_id
         self.members[member.member_id] = member
+        self._count(member.protocols, 1)
         if member.instance_id is not None:
             self.static_members[member.instance_id] = member.member_id
         self.pending_members.discard(member.member_id)
@@ -94,8 +98,10 @@ class ClassicGroup:
         """Remove a member. If it was the leader, the member that was added first among the rest
         becomes the leader."""
         member = self.members.pop(member_id, None)
-        if member is not None and member.instance_id is not None:
-            self.static_members.pop(member.instance_id, None)
+        if member is not None:
+            self._count(member.protocols, -1)
+            if member.instance_id is not None:
+                self.static_members.pop(member.instance_id, None)
         self.pending_members.discard(member_id)
         self.pending_syncs.discard(member_id)
         if self.leader == member_id:
@@ -158,14 +164,29 @@ class ClassicGroup:
         """Return whether a client with these protocols may be a member."""
         if not self.members:
             return bool(protocol_type) and bool(protocols)
-        return protocol_type == self.protocol_type and bool(
-            self.common_protocols() & set(protocols)
+        size, supporters = len(self.members), self._supporters
+        return protocol_type == self.protocol_type and any(
+            supporters.get(name) == size for name in protocols
         )
 
     def common_protocols(self) -> set[str]:
         """Return the protocols that every member supports."""
-        times = Counter(name for member in self.members.values() for name in member.protocols)
-        return {name for name, count in times.items() if count == len(self.members)}
+        return {name for name, count in self._supporters.items() if count == len(self.members)}
+
+    def change_protocols(self, member: Member, protocols: dict[str, bytes]) -> None:
+        """Store which protocols a member supports from now on."""
+        self._count(member.protocols, -1)
+        member.protocols = protocols
+        self._count(protocols, 1)
+
+    def _count(self, protocols: Iterable[str], change: int) -> None:
+        supporters = self._supporters
+        for name in protocols:
+            count = supporters.get(name, 0) + change
+            if count:
+                supporters[name] = count
+            else:
+                del supporters[name]
 
     def select_protocol(self) -> str:
         """Return the protocol with the most votes; each member votes for its first that all

@@ -150,7 +150,7 @@ def _update(group: ClassicGroup, member: Member, request: Request) -> Iterator[E
         yield answers.join_refused(
             member.awaiting_join, ErrorCode.REBALANCE_IN_PROGRESS, member.member_id
         )
-    member.protocols = protocols_of(request)
+    group.change_protocols(member, protocols_of(request))
     member.session_timeout_ms = request.body.session_timeout_ms
     member.rebalance_timeout_ms = rebalance_timeout_of(request)
     member.awaiting_join = request

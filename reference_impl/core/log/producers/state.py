@@ -28,6 +28,8 @@ BATCHES_TO_RETAIN = 5
 """The number of batches remembered per producer (ProducerStateEntry.NUM_BATCHES_TO_RETAIN):
 `max.in.flight.requests.per.connection` may not exceed it.
 """
+ENDED_SHARE_MAX = 4
+"""The most first offsets that are kept, as a multiple of the open transactions."""
 NO_EPOCH = -1
 NO_SEQUENCE = -1
 SEQUENCE_MAX = 2**31 - 1
@@ -147,6 +149,8 @@ class ProducerStateManager:
         # whose marker is not yet below the high watermark (with the marker's offset).
         self._ongoing: dict[int, int] = {}
         self._unreplicated: dict[int, int] = {}
+        self._begun: deque[int] = deque()
+        """First offsets of transactions, rising: all open ones, and some that have ended since."""
 
     # -- asked by the rules --------------------------------------------------------------------
 
@@ -195,6 +199,9 @@ class ProducerStateManager:
         if header.is_transactional and entry.current_txn_first_offset is None:
             entry.current_txn_first_offset = base_offset
             self._ongoing[base_offset] = header.producer_id
+            self._begun.append(base_offset)
+            if len(self._begun) > ENDED_SHARE_MAX * len(self._ongoing):
+                self._begun = deque(self._ongoing)
         return None
 
     def _entry_for(self, header: BatchHeader) -> ProducerEntry:
@@ -239,14 +246,22 @@ class ProducerStateManager:
     def first_unstable_offset(self) -> int | None:
         """Return the first offset of the earliest transaction that read_committed readers must not
         pass yet, or None."""
-        if not self._ongoing and not self._unreplicated:
-            return None
-        return min(*self._ongoing, *self._unreplicated, 2**63 - 1)
+        starts = [min(self._unreplicated)] if self._unreplicated else []
+        if self._ongoing:
+            starts.append(self._first_ongoing())
+        return min(starts, default=None)
 
     def last_stable_offset_after(self, completed: CompletedTransaction) -> int:
         """Return the last stable offset that holds as soon as this transaction's marker is in the
         log (ProducerStateManager.lastStableOffset)."""
-        return min(self._ongoing, default=completed.last_offset + 1)
+        return self._first_ongoing() if self._ongoing else completed.last_offset + 1
+
+    def _first_ongoing(self) -> int:
+        """Return the first offset of the earliest open transaction. There must be one, and there
+        may be a hundred thousand."""
+        while self._begun[0] not in self._ongoing:
+            self._begun.popleft()
+        return self._begun[0]
 
     def has_open_transaction(self, producer_id: int, producer_epoch: int) -> bool:
         """Return whether the producer has a transaction here that no marker has ended."""
@@ -281,3 +296,4 @@ class ProducerStateManager:
                 if entry.current_txn_first_offset is not None
             )
         )
+        self._begun = deque(self._ongoing)

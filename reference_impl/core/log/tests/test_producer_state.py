@@ -2,6 +2,8 @@
 byte.
 """
 
+from time import process_time
+
 import pytest
 
 from reference_impl.core.log.producers.snapshot import (
@@ -143,6 +145,23 @@ def test_the_earliest_of_several_transactions_counts() -> None:
     state.update(header_of(data), 32, data)
     state.on_high_watermark(33)
     assert state.first_unstable_offset == 31
+
+
+def test_the_earliest_of_many_transactions_is_found_without_a_look_at_all() -> None:
+    state, count = ProducerStateManager(), 50_000
+    for number in range(count):
+        header = sent(0, transactional=True)._replace(producer_id=number)
+        state.update(header, 10 + number, b"")
+    begun = process_time()
+    for _ in range(2_000):
+        assert state.first_unstable_offset == 10
+    assert process_time() - begun < 0.3
+    for number in range(1_000):
+        kind = ControlRecordType.ABORT
+        data = end_txn_marker(kind, producer_id=number, producer_epoch=0).encode()
+        state.update(header_of(data), 10 + count + number, data)
+    state.on_high_watermark(2 * count)
+    assert state.first_unstable_offset == 1_010
 
 
 @pytest.mark.parametrize(

@@ -212,8 +212,12 @@ class ConsumerGroup:
         supports."""
         if protocol_type != "consumer" or not protocols:
             return False
-        others = [member.classic for member in self.members.values() if member.classic is not None]
-        return any(all(name in dict(other.protocols) for other in others) for name in protocols)
+        common = set(protocols)
+        for member in self.members.values():
+            if member.classic is not None and common:
+                known = dict(member.classic.protocols)
+                common = {name for name in common if name in known}
+        return bool(common)
 
     def hash_of_metadata(self, image: MetadataImage) -> int:
         """Return a hash that changes with the subscribed topics: ids, names, partitions. Kafka
