@@ -72,6 +72,9 @@ def _delete_files(broker: Broker) -> Iterator[Effect]:
         for key in broker.replicas.leaving():
             broker.replicas.remove(key)
             yield _PAUSE
+        for partition in _partitions(broker):
+            while partition.log.retire_more():
+                yield _PAUSE
         for due_ms in broker.logs.delete_due(broker.now_ms):
             if due_ms is not None:
                 dues_ms.append(due_ms)

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import posixpath
 import uuid
+from itertools import islice
 
 from reference_impl.core.log.directories.checkpoints import TopicPartition
 from reference_impl.core.log.directories.partition_directory import (
@@ -34,6 +35,9 @@ from reference_impl.core.log.segments.segments import Segments
 from reference_impl.core.log.segments.transaction_index import AbortedTransaction
 from reference_impl.core.storage import Storage, StorageError
 from reference_impl.wire.batches.records import NO_TIMESTAMP, BatchHeader, assign_offset_and_epoch
+
+RETIRED_AT_ONCE = 8
+"""The most segments that are removed in one step."""
 
 __all__ = ["AppendResult", "OffsetOutOfRange", "PartitionLog", "ReadResult"]
 
@@ -207,8 +211,8 @@ class PartitionLog(ReadableLog):
     # -- cutting -------------------------------------------------------------------------------
 
     def delete_records_before(self, offset: int) -> int:
-        """Move the log start up (KIP-107), remove segments wholly below it, and return the log
-        start.
+        """Move the log start up (KIP-107), begin to remove the segments wholly below it, and return
+        the log start.
 
         The caller writes the data directory's checkpoint: until then a crash brings the records
         back.
@@ -222,14 +226,22 @@ class PartitionLog(ReadableLog):
         return self._log_start_offset
 
     def retire_segments_below(self, offset: int) -> None:
-        """Remove the closed segments that lie wholly below an offset; their files are deleted
-        later. After a failure remove no more: without the segments after it, the one that stayed
-        would begin a log with a gap."""
+        """Remove closed segments that lie wholly below an offset, the oldest first, and not more
+        than RETIRED_AT_ONCE: each costs four syncs of the directory. `retire_more` removes the
+        others. The files are deleted later. After a failure remove no more: without the segments
+        after it, the one that stayed would begin a log with a gap."""
         self._flush_state.check()
         with self._flush_state.lost_by_failure():
-            for segment in self._segments.take_below(offset):
+            for segment in islice(self._segments.take_below(offset), RETIRED_AT_ONCE):
                 self._may_have_old_snapshots = True
                 self._retired.add(segment, self.config.file_delete_delay_ms)
+
+    def retire_more(self) -> bool:
+        """Remove segments that lie wholly below the log start. Return whether there were any."""
+        if not self._segments.has_below(self._log_start_offset) or not self.is_trusted:
+            return False
+        self.retire_segments_below(self._log_start_offset)
+        return True
 
     def replace_segments(self, old: list[Segment], base_offset: int) -> None:
         """Replace these segments by the cleaned one, whose files are ready on disk

@@ -72,6 +72,7 @@ def _delete_oldest(log: PartitionLog, may_go: Callable[[Segment], bool]) -> None
         return
     if keep_from == log.log_end_offset and segments[-1].size > 0:
         log.roll()
-    # The log start may be there already, where DeleteRecords has moved it inside a segment.
-    log.delete_records_before(max(keep_from, log.log_start_offset))
-    log.retire_segments_below(keep_from)
+    if keep_from > log.log_start_offset:
+        log.delete_records_before(keep_from)
+    else:  # DeleteRecords has moved it there, or inside of a segment
+        log.retire_segments_below(keep_from)

@@ -11,6 +11,10 @@ from collections import deque
 
 from reference_impl.core.log.segments.segment import Segment
 
+DELETED_AT_ONCE = 50
+"""The most segments whose files are deleted in one step: a topic with segment.ms=1 may have
+thousands."""
+
 
 class RetiredSegments:
     """The removed segments, in the order of removal. The delay counts from the next round of
@@ -30,12 +34,14 @@ class RetiredSegments:
         self._new.append(segment)
 
     def delete_due(self, now_ms: int, delay_ms: int) -> int | None:
-        """Delete the files that are due. Return the time in milliseconds when the next ones are
-        due, or None. Raise StorageError; the next start deletes the files that could not be
-        deleted."""
+        """Delete the files that are due, of DELETED_AT_ONCE segments at most. Return the time in
+        milliseconds when the next ones are or were due, or None. Raise StorageError; the next start
+        deletes the files that could not be deleted."""
         self._waiting.extend((now_ms + delay_ms, segment) for segment in self._new)
         self._new.clear()
-        while self._waiting and self._waiting[0][0] <= now_ms:
+        for _ in range(DELETED_AT_ONCE):
+            if not self._waiting or self._waiting[0][0] > now_ms:
+                break
             self._waiting.popleft()[1].delete()
         return self._waiting[0][0] if self._waiting else None
 

@@ -145,8 +145,12 @@ class Segments:
     def take_below(self, offset: int) -> Iterator[Segment]:
         """Remove the closed segments that lie wholly below the offset from the list, and yield
         them, oldest first."""
-        while len(self._segments) > 1 and self._segments[1].base_offset <= offset:
+        while self.has_below(offset):
             yield self._segments.pop(0)
+
+    def has_below(self, offset: int) -> bool:
+        """Return whether a closed segment lies wholly below the offset."""
+        return len(self._segments) > 1 and self._segments[1].base_offset <= offset
 
     def truncate_to(self, offset: int) -> int:
         """Remove the batch that holds `offset` and all after it; return the new end offset."""

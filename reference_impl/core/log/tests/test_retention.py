@@ -7,8 +7,9 @@ from dataclasses import replace
 import pytest
 
 from reference_impl.core.log.log_config import LogConfig
-from reference_impl.core.log.partition_log import PartitionLog
+from reference_impl.core.log.partition_log import RETIRED_AT_ONCE, OffsetOutOfRange, PartitionLog
 from reference_impl.core.log.retention import delete_old_segments
+from reference_impl.core.log.segments.retired_segments import DELETED_AT_ONCE
 from reference_impl.core.log.tests.helpers import append, batch, open_log, values
 from reference_impl.core.rules import Rules
 from reference_impl.core.storage import MemoryStorage, StorageError
@@ -172,3 +173,39 @@ def test_a_log_whose_cut_has_failed_takes_no_more_batches() -> None:
     for change in (lambda: log.truncate_to(1), lambda: append(log, batch(b"more"))):
         with pytest.raises(StorageError, match="input/output"):
             change()
+
+
+def test_many_segments_go_a_few_at_a_time() -> None:
+    """Those below the log start cannot be read meanwhile, and a crash brings none back."""
+    storage, many = MemoryStorage(), 5 * RETIRED_AT_ONCE
+    log = one_a_segment(storage, *([1000] * many), retention_ms=100, file_delete_delay_ms=500)
+    delete_old_segments(log, 5000, Rules())
+    assert log.log_start_offset == log.log_end_offset == many
+    assert log.segment_base_offsets[0] == RETIRED_AT_ONCE
+    with pytest.raises(OffsetOutOfRange):
+        log.read(many - 1, 1000)
+    steps = 0
+    while log.retire_more():
+        steps += 1
+    assert steps == 4
+    assert log.segment_base_offsets == [many]
+    assert log.delete_retired_segments(5000) == 5500
+    again = open_log(storage, log.config, log_start_offset=many)
+    assert (again.log_start_offset, again.segment_base_offsets) == (many, [many])
+
+
+def test_the_files_of_many_segments_are_deleted_in_steps() -> None:
+    many = DELETED_AT_ONCE + 10
+    log = one_a_segment(
+        storage := MemoryStorage(), *([1000] * many), retention_ms=100, file_delete_delay_ms=500
+    )
+    delete_old_segments(log, 5000, Rules())
+    while log.retire_more():
+        pass
+    assert log.delete_retired_segments(5000) == 5500
+    deleted = [path for path in storage.paths() if path.endswith(".log.deleted")]
+    assert len(deleted) == many
+    assert log.delete_retired_segments(5500) == 5500
+    deleted = [path for path in storage.paths() if path.endswith(".log.deleted")]
+    assert len(deleted) == 10
+    assert log.delete_retired_segments(5500) is None
