@@ -10,6 +10,7 @@ through several members.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from heapq import heapify, heappop, heappush, heapreplace
 from uuid import UUID
 
 from reference_impl.core.groups.consumer.assignors.spec import (
@@ -20,6 +21,8 @@ from reference_impl.core.groups.consumer.assignors.spec import (
 )
 from reference_impl.core.groups.consumer.model.member import TopicIdPartition
 
+Parts = dict[str, set[TopicIdPartition]]
+"""Member id -> its partitions."""
 ROUNDS_MAX = 16
 """Each round about halves what is out of balance (MAX_ITERATION_COUNT)."""
 
@@ -32,7 +35,7 @@ def assign(members: Sequence[MemberSpec], partition_counts: Mapping[UUID, int]) 
         topic: [member.member_id for member in wanting]
         for topic, wanting in subscribers_of(ordered).items()
     }
-    parts: dict[str, set[TopicIdPartition]] = {
+    parts: Parts = {
         member.member_id: {
             key
             for key in member.current
@@ -51,47 +54,78 @@ def assign(members: Sequence[MemberSpec], partition_counts: Mapping[UUID, int]) 
     )
     taken = set().union(*parts.values())
     for topic in topics:
-        ranks = _ranks(parts, subscribers[topic])
-        for index in range(partition_counts[topic]):
-            if (topic, index) not in taken:
-                parts[_least(parts, ranks)].add((topic, index))
+        free = [(topic, n) for n in range(partition_counts[topic]) if (topic, n) not in taken]
+        if free:
+            _give(free, parts, subscribers[topic])
     for _ in range(ROUNDS_MAX):
-        moved = [_balance(parts, topic, subscribers[topic]) for topic in topics]
+        held = _held(parts)
+        moved = [
+            _balance(parts, held.get(topic, {}), subscribers[topic])
+            for topic in topics
+            if _is_uneven(parts, subscribers[topic])
+        ]
         if not any(moved):
             break
     return {member_id: frozenset(part) for member_id, part in parts.items()}
 
 
-def _ranks(parts: Mapping[str, set[TopicIdPartition]], member_ids: Sequence[str]) -> dict[str, int]:
-    """Return member id -> rank for one topic: 0 for the least loaded member; equally loaded members
-    are ranked by id. Ranks decide between equals while partitions move."""
-    ordered = sorted(member_ids, key=lambda member_id: (len(parts[member_id]), member_id))
-    return {member_id: rank for rank, member_id in enumerate(ordered)}
+def _ranked(parts: Parts, member_ids: Sequence[str]) -> list[tuple[int, int, str]]:
+    """Return (load, rank, member) of the subscribers of one topic, ascending, which is also a heap:
+    rank 0 is the least loaded member; equally loaded members are ranked by id. Ranks decide between
+    equals while partitions move."""
+    ordered = sorted((len(parts[member_id]), member_id) for member_id in member_ids)
+    return [(load, rank, member_id) for rank, (load, member_id) in enumerate(ordered)]
 
 
-def _least(parts: Mapping[str, set[TopicIdPartition]], ranks: Mapping[str, int]) -> str:
-    return min(ranks, key=lambda member_id: (len(parts[member_id]), ranks[member_id]))
+def _give(free: Sequence[TopicIdPartition], parts: Parts, member_ids: Sequence[str]) -> None:
+    """Give each partition of one topic to the least loaded of its subscribers."""
+    heap = _ranked(parts, member_ids)
+    for partition in free:
+        load, rank, member_id = heap[0]
+        parts[member_id].add(partition)
+        heapreplace(heap, (load + 1, rank, member_id))
+
+
+def _held(parts: Parts) -> dict[UUID, dict[str, list[TopicIdPartition]]]:
+    """Return topic -> member -> its partitions of that topic, ascending."""
+    held: dict[UUID, dict[str, list[TopicIdPartition]]] = {}
+    for member_id, part in parts.items():
+        for key in sorted(part):
+            held.setdefault(key[0], {}).setdefault(member_id, []).append(key)
+    return held
+
+
+def _is_uneven(parts: Parts, member_ids: Sequence[str]) -> bool:
+    loads = [len(parts[member_id]) for member_id in member_ids]
+    return max(loads) - min(loads) > 1
 
 
 def _balance(
-    parts: dict[str, set[TopicIdPartition]], topic: UUID, member_ids: Sequence[str]
+    parts: Parts, held: Mapping[str, list[TopicIdPartition]], member_ids: Sequence[str]
 ) -> bool:
-    """Move partitions of one topic from the most to the least loaded of its subscribers."""
-    ranks = _ranks(parts, member_ids)
-    held = {
-        member_id: sorted(key for key in parts[member_id] if key[0] == topic)
-        for member_id in member_ids
-    }
+    """Move partitions of one topic from the most to the least loaded of its subscribers. Return
+    whether any was moved."""
+    takers = _ranked(parts, member_ids)
+    ranks = {member_id: rank for _, rank, member_id in takers}
+    givers = [(-len(parts[each]), -ranks[each], each) for each in held]
+    heapify(givers)
     moved = False
-    while True:
-        givers = [member_id for member_id in member_ids if held[member_id]]
-        if not givers:
-            return moved  # what the most loaded have left is of other topics
-        giver = max(givers, key=lambda member_id: (len(parts[member_id]), ranks[member_id]))
-        taker = _least(parts, ranks)
+    while givers:
+        load, _, giver = givers[0]
+        if not held[giver] or -load != len(parts[giver]):
+            heappop(givers)  # what it has left is of other topics, or its load has changed
+            continue
+        while takers[0][0] != len(parts[takers[0][2]]):
+            heappop(takers)
+        taker = takers[0][2]
         if len(parts[giver]) - len(parts[taker]) <= 1:
-            return moved
+            break
         partition = held[giver].pop()
         parts[giver].discard(partition)
         parts[taker].add(partition)
         moved = True
+        for each in (giver, taker):
+            heappush(takers, (len(parts[each]), ranks[each], each))
+            if each in held:
+                heappush(givers, (-len(parts[each]), -ranks[each], each))
+    return moved

@@ -10,6 +10,7 @@ import pytest
 
 from reference_impl.core.groups.consumer.assignors.spec import MemberSpec
 from reference_impl.core.groups.consumer.assignors.uniform_mixed import assign
+from reference_impl.core.tests.counting import counted
 
 TOPICS = [UUID(int=number) for number in range(1, 6)]
 
@@ -39,3 +40,22 @@ def test_every_wanted_partition_is_in_the_part_of_one_member_who_wants_it(seed: 
     assert times == {(topic, index): 1 for topic in wanted for index in range(counts[topic])}
     for member in members:
         assert {topic for topic, _ in assignment[member.member_id]} <= member.topics
+
+
+def test_the_work_grows_with_members_and_partitions_and_not_with_their_product() -> None:
+    """A large group is assigned in one step, in which all other clients of the broker wait."""
+    topics = [UUID(int=number) for number in range(1, 41)]
+    counts = dict.fromkeys(topics, 10)
+    all_at_one = frozenset((topic, index) for topic in topics for index in range(10))
+    members = [
+        MemberSpec(
+            f"member-{number:03}",
+            None,
+            frozenset(topics[number % 2 :]),
+            all_at_one if number == 0 else frozenset(),
+        )
+        for number in range(200)
+    ]
+    assignment, calls = counted(lambda: assign(members, counts))
+    assert {len(part) for part in assignment.values()} == {2}
+    assert calls < 100_000
