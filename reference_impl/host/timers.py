@@ -2,8 +2,8 @@
 
 An event loop runs every timer that is due before it looks at its sockets again. The sessions of a
 group of thousands of members may end in the same moment, and each end costs the coordinator a
-millisecond or more. So the timers have a few milliseconds of each round of the loop. What is left
-is fired in the next rounds, in the order in which it fell due.
+millisecond or more. So the timers have a few milliseconds of each round of the loop; the others
+are fired in the next rounds, in the order in which they fell due.
 """
 
 from __future__ import annotations
