@@ -228,7 +228,7 @@ def test_a_log_that_nobody_understands_costs_its_own_groups_alone() -> None:
     come_back(log)
     assert heartbeat(one) == ELSEWHERE
     (told,) = [each for each in world.reports if f"{GROUPS}-{log.index}" in each]
-    assert "has no coordinator until it is repaired" in told
+    assert "cannot be loaded and refuses requests until it is repaired" in told
     index_of = world.node.broker.groups.topic.index_of
     other = next(name for name in map(str, range(9)) if index_of(name) != log.index)
     assert Client(world, 9).commit(3, group_id=other) == ErrorCode.NONE
