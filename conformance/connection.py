@@ -7,7 +7,7 @@ import os
 import socket
 import struct
 import time
-from collections import deque
+from collections import Counter, deque
 from contextlib import suppress
 from typing import Any
 from weakref import WeakSet
@@ -16,6 +16,7 @@ from chaos.world import joined
 from conformance import echoes, invariants
 from conformance.case import Deviation
 from conformance.exchanges import EXCHANGES
+from conformance.invariants.put_off import PUT_OFF, BrokenInvariant, kind_of
 from conformance.refusals import REFUSALS, Closure
 from reference_impl.access import PLAINTEXT, Access, Endpoint, connect
 from reference_impl.wire import (
@@ -32,6 +33,12 @@ from reference_impl.wire import (
 ANSWER_TIMEOUT_S = 30.0
 IMPATIENT_TIMEOUT_S = 5.0
 HURRIED_TIMEOUT_S = 1.0
+CLOSED, CLOSED_S = "the connection is closed", 10.0
+"""A state of a connection, and the usual wait for it."""
+LEAST_AWAITED_S = 2.0
+"""The shortest wait for a state that the target has not reached in time before."""
+MISSED_DIVISOR = 4.0
+"""By how much the wait for a state becomes shorter each time it did not come."""
 RETURN_S_MAX = 120.0
 """The longest wait that a slow restart of the target is reason for."""
 CONNECTING = "a connection"
@@ -55,7 +62,8 @@ class Patience:
 
     Without it, a target that never answers one API would cost ANSWER_TIMEOUT_S in every case, and
     one that falls silent ANSWER_TIMEOUT_S for each API of a case. A response restores the normal
-    time-out of its API.
+    time-out of its API. In the same way, a state that the target did not reach in time is awaited
+    more briefly, until the target reaches it.
     """
 
     def __init__(self) -> None:
@@ -66,6 +74,10 @@ class Patience:
         self.answered: set[str] = set()
         """The APIs that were answered since this set was last emptied."""
         self._return_s = 0.0
+        self._case = ""
+        self._missed: Counter[tuple[str, str]] = Counter()
+        """(case, state) -> how many times in a row the target has not reached it in time in this
+        case, or in any ("")."""
 
     def note_return(self, took_s: float) -> None:
         """Note how long the target took to answer again when the running case restarted it."""
@@ -75,6 +87,26 @@ class Patience:
         """Return how long to wait for a state of the target: after a restart as long as that took,
         if that is longer, since a busy machine loads the data of the target as slowly."""
         return max(usual_s, self._return_s)
+
+    def begin(self, case: str) -> None:
+        """Note which case runs; it may have run already, in another version of its API."""
+        self._case = case
+
+    def awaited_s(self, state: str, usual_s: float) -> float:
+        """Return how long to wait for a state, such as "the group becomes Empty": less each time
+        that the target has not reached it in this case, or in any since it last did."""
+        missed = max(self._missed[case, kind_of(state)] for case in ("", self._case))
+        shortened_s = max(usual_s / MISSED_DIVISOR**missed, min(usual_s, LEAST_AWAITED_S))
+        return self.settling_s(shortened_s)
+
+    def note_missed(self, state: str) -> None:
+        for case in {"", self._case}:
+            self._missed[case, kind_of(state)] += 1
+
+    def note_reached(self, state: str) -> None:
+        """Forget that the state was missed, but not in the running case: it may be reached at the
+        beginning of a case, and missed later."""
+        del self._missed["", kind_of(state)]
 
     def timeout_s(self, api: str, usual_s: float) -> float:
         if self.is_hurried:
@@ -100,6 +132,8 @@ class Patience:
         self.is_hurried = False
         self.note_return(0.0)
         self._unanswered.clear()
+        self._missed.clear()
+        self.begin("")
         self.answered.clear()
         self._is_silent = False
 
@@ -195,7 +229,10 @@ class Connection:
         _, answer = decode_response(frame, api_key(api), version)
         if asked is not None:
             REFUSALS.answered(api, version, asked, answer)
-            check_answer(api, version, asked, answer)
+            try:
+                check_answer(api, version, asked, answer)
+            except BrokenInvariant as broken:
+                PUT_OFF.note(api, broken)
         return answered, answer
 
     def _asked(self, correlation_id: int) -> Struct | None:
@@ -223,16 +260,21 @@ class Connection:
                 self._note_closure()
                 raise ConnectionClosed("the target closed the connection at once") from error
 
-    def is_closed_by_peer(self, timeout_s: float = 10.0) -> bool:
+    def is_closed_by_peer(self, timeout_s: float | None = None) -> bool:
         """Return True as soon as the target closes the connection, or False if it answers or stays
-        silent for timeout_s."""
+        silent for timeout_s, by default CLOSED_S, or less if the target left others open."""
         try:
-            self.socket.settimeout(timeout_s)
-            return self.socket.recv(1) == b""
+            self.socket.settimeout(timeout_s or PATIENCE.awaited_s(CLOSED, CLOSED_S))
+            is_closed = self.socket.recv(1) == b""
         except TimeoutError:
+            if timeout_s is None:
+                PATIENCE.note_missed(CLOSED)
             return False
         except ConnectionError:
-            return True
+            is_closed = True
+        if is_closed:
+            PATIENCE.note_reached(CLOSED)
+        return is_closed
 
     def is_silent(self, for_s: float) -> bool:
         """Return True if no byte arrives for this time. If one does, the whole answer is

@@ -51,14 +51,17 @@ def eventually(
     attempt: Callable[[], Any], accept: Callable[[Any], bool], what: str, timeout_s: float = 20.0
 ) -> Any:
     """Repeat an attempt until `accept` holds for its result, and return that. Raise Deviation, with
-    the last result, after timeout_s, or later in a case that restarted the target."""
-    timeout_s, pause_s = PATIENCE.settling_s(timeout_s), 0.01
+    the last result, after timeout_s, or later in a case that restarted the target, or earlier if
+    the target did not reach that state before."""
+    timeout_s, pause_s = PATIENCE.awaited_s(what, timeout_s), 0.01
     deadline = time.monotonic() + timeout_s
     while True:
         result = attempt()
         if accept(result):
+            PATIENCE.note_reached(what)
             return result
         if time.monotonic() > deadline:
+            PATIENCE.note_missed(what)
             raise Deviation(what, f"within {timeout_s:g} s", result)
         time.sleep(pause_s)
         pause_s = min(pause_s * 2, 0.25)

@@ -12,6 +12,7 @@ from collections.abc import Callable
 
 from conformance.case import Deviation, expect_that
 from conformance.invariants import admin, cluster, groups, security, topics, transactions
+from conformance.invariants.put_off import BrokenInvariant
 from reference_impl.wire import Struct
 
 Invariant = Callable[[int, Struct, Struct], None]
@@ -63,7 +64,7 @@ INVARIANTS: dict[str, tuple[Invariant, ...]] = {
 
 
 def check(api: str, version: int, asked: Struct, answer: Struct) -> None:
-    """Raise Deviation if a response contradicts its request or itself."""
+    """Raise BrokenInvariant if a response contradicts its request or itself."""
     try:
         throttled_ms = getattr(answer, "throttle_time_ms", 0)
         expect_that(throttled_ms >= 0, "throttle_time_ms", ">= 0", throttled_ms)
@@ -71,4 +72,4 @@ def check(api: str, version: int, asked: Struct, answer: Struct) -> None:
             invariant(version, asked, answer)
     except Deviation as found:
         what = f"{found.what} in the answer of {api} v{version}"
-        raise Deviation(what, found.expected, found.actual) from None
+        raise BrokenInvariant(what, found.expected, found.actual) from None

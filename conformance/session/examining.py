@@ -21,6 +21,7 @@ from conformance.brokers import Brokers
 from conformance.case import Case, Deviation, Unsupported, case_of
 from conformance.connection import PATIENCE, note_unread_answers
 from conformance.exchanges import EXCHANGES
+from conformance.invariants.put_off import PUT_OFF
 from conformance.refusals import REFUSALS
 from conformance.reporting.evidence import Evidence
 from conformance.reporting.results import Results, reproduce_line, why_unwritable
@@ -84,6 +85,7 @@ def pytest_configure(config: pytest.Config) -> None:
             config.getoption("--results-junit"),
         )
         PATIENCE.forget()
+        PUT_OFF.forget()
         config.stash[INTERRUPTS] = Interrupts()
         config.stash[INTERRUPTS].__enter__()
         config.stash[ENDING] = ending
@@ -152,8 +154,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     if dropped:
         config.hook.pytest_deselected(items=dropped)
     gone = set(dropped)
-    # Cases with settings of their own come last, those with the same settings together.
-    items[:] = sorted((item for item in items if item not in gone), key=_config_of)
+    items[:] = sorted((item for item in items if item not in gone), key=_turn)
 
 
 def _case(item: pytest.Item) -> Case | None:
@@ -167,9 +168,10 @@ def pytest_collection_finish(session: pytest.Session) -> None:
         session.config.stash[ENDING].begin()
 
 
-def _config_of(item: pytest.Item) -> tuple[tuple[str, str], ...]:
+def _turn(item: pytest.Item) -> selection.Turn:
+    """Return the sort key of an item."""
     stated = _case(item)
-    return stated.config if stated is not None else ()
+    return selection.turn(stated, item.path) if stated is not None else (False, (), 0)
 
 
 @pytest.fixture
@@ -223,6 +225,13 @@ def pytest_runtestloop(session: pytest.Session) -> Generator[None, object, objec
         return (yield)
 
 
+@pytest.hookimpl(tryfirst=True)
+def pytest_runtest_setup(item: pytest.Item) -> None:
+    if (stated := _case(item)) is not None:
+        PUT_OFF.begin(stated.api)
+        PATIENCE.begin(stated.function)
+
+
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_call(item: pytest.Item) -> Generator[None, object, object]:
     with limited() if _case(item) is not None else nullcontext():
@@ -243,7 +252,11 @@ def pytest_runtest_makereport(
     error = call.excinfo.value if call.excinfo else None
     if isinstance(error, (KeyboardInterrupt, pytest.exit.Exception)):
         return report
-    exchange = EXCHANGES.told()
+    exchange: Sequence[Mapping[str, object]] = EXCHANGES.told()
+    went_well = error is None or isinstance(error, Unsupported)
+    if call.when == "call" and (broken := PUT_OFF.end(passed=went_well)):
+        report.outcome = "failed"
+        error, exchange = broken
     error = _explained(error, examined, stated)
     if isinstance(error, Unsupported):
         report.outcome = "skipped"

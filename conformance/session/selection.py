@@ -13,6 +13,9 @@ import pytest
 from conformance.case import Case
 
 PRIORITIES = ("P0", "P1", "P2")
+HOSTILE = "test_malformed"
+"""The file of the cases that send malformed bytes."""
+Turn = tuple[bool, tuple[tuple[str, str], ...], int]
 _ID = re.compile(r'@case\(\s*"([^"]+)"')
 
 
@@ -49,6 +52,14 @@ def version_of(item: pytest.Item) -> int | None:
     """Return the version in which a case runs, or None if it chooses itself."""
     callspec = getattr(item, "callspec", None)
     return callspec.params.get("version") if callspec is not None else None
+
+
+def turn(stated: Case, file: Path) -> Turn:
+    """Return the sort key of a case in this file. The highest priority comes first, in all areas.
+    Cases with settings of their own come later, those with the same settings together. Malformed
+    bytes come last, since a target that was not started here may end by them, and with it the
+    examination."""
+    return (file.stem == HOSTILE, stated.config, PRIORITIES.index(stated.priority))
 
 
 def why_unknown(ids: Iterable[str], areas: Iterable[str], known: Iterable[str]) -> str | None:

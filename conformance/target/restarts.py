@@ -6,15 +6,12 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from conformance.case import Deviation
 from conformance.connection import PATIENCE
 from conformance.wire import Topic, Wire, eventually
 from reference_impl.wire import ErrorCode
 
-LED_AGAIN_S, AFTER_A_FAILURE_S = 60.0, 15.0
-"""The longest wait for the partitions, and that on a target which has exceeded it once already."""
-_TOO_LATE: set[tuple[str, int]] = set()
-"""The addresses of targets whose partitions were not led again within LED_AGAIN_S."""
+LED_AGAIN_S = 60.0
+"""The longest wait for the partitions."""
 
 
 def leader_epochs(wire: Wire, topic: Topic) -> list[int]:
@@ -33,22 +30,17 @@ def restarting(wire: Wire, *topics: Topic) -> Iterator[None]:
     4.3.1). So this waits for a newer leader epoch (KIP-101), and for all replicas to be in sync,
     since fewer may be too few for a Produce (min.insync.replicas).
     """
-    target = wire.addresses[0]
     before = {topic: leader_epochs(wire, topic) for topic in topics}
     began = time.monotonic()
     yield
     wire.forget_connections()
     for topic, old in before.items():
-        try:
-            eventually(
-                lambda topic=topic, old=old: is_led_again(wire, topic, old),  # type: ignore[misc]
-                bool,
-                f"the partitions of {topic.name} are led again, in other epochs than {old}",
-                AFTER_A_FAILURE_S if target in _TOO_LATE else LED_AGAIN_S,
-            )
-        except Deviation:
-            _TOO_LATE.add(target)
-            raise
+        eventually(
+            lambda topic=topic, old=old: is_led_again(wire, topic, old),  # type: ignore[misc]
+            bool,
+            f"the partitions of {topic.name} are led again, in other epochs than {old}",
+            LED_AGAIN_S,
+        )
     PATIENCE.note_return(time.monotonic() - began)
 
 

@@ -24,6 +24,7 @@ from _pytest.runner import runtestprotocol
 from conformance import connection
 from conformance.case import case_of
 from conformance.connection import api_key, check_answer
+from conformance.invariants.put_off import PUT_OFF
 from conformance.session.examining import EXAMINED
 from conformance.tests.mutants import Mutant, judged, mutants_of
 from conformance.wire import eventually
@@ -177,6 +178,7 @@ def _as_it_is(gate: Gate, item: pytest.Item) -> list[tuple[Mutant, Meeting]]:
 
 
 def _passes(item: pytest.Item) -> bool:
+    PUT_OFF.forget()  # each mutant must be reported again
     item._initrequest()  # type: ignore[attr-defined]  # as plugins do that run a test again
     reports = runtestprotocol(item, log=False, nextitem=None)
     return all(report.outcome == "passed" for report in reports)

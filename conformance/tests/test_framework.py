@@ -11,7 +11,7 @@ import pytest
 
 from conformance.connection import api_key
 from conformance.tests.fake import FakeKafka, errors_of, piece, response
-from conformance.tests.suite import PASSES, UNSUPPORTED, Suite
+from conformance.tests.suite import HEAD, PASSES, UNSUPPORTED, Suite
 from reference_impl.wire import Struct
 
 pytest_plugins = ["pytester"]
@@ -47,6 +47,55 @@ def test_a_version_that_is_not_advertised_is_not_asked_for(suite: Suite) -> None
     answers = {"Heartbeat": errors_of([0, 0]), "ApiVersions": narrow}
     result = suite.run(newer + older, answers)
     result.stdout.fnmatch_lines(["*fake: 2 passed, 0 failed, 2 unsupported*"])
+
+
+BESIDE = '''
+@case("TXN-28", "EndTxn", spec="KIP-588, two")
+def test_a_transaction_ends(wire):
+    """EndTxn ends a transaction."""
+    heartbeat(wire)
+    expect(wire.call("EndTxn").error_code, 0, "error")
+'''
+
+
+def negative_throttle(_version: int, _request: Struct) -> Struct:
+    return response("Heartbeat", throttle_time_ms=-1)
+
+
+@pytest.mark.parametrize(
+    ("cases", "end", "outcomes", "told"),
+    [
+        (PASSES + BESIDE, 0, {"failed": 1, "passed": 1}, "throttle_time_ms"),
+        (BESIDE + BESIDE.replace("a_tran", "the_tran"), 0, {"failed": 1, "passed": 1}, "throttle"),
+        (PASSES + PASSES.replace("accepted", "taken"), 0, {"failed": 2}, "throttle_time_ms"),
+        (BESIDE, 48, {"failed": 1}, "error: 48"),
+    ],
+    ids=["own API", "only others", "own API again", "own assertion"],
+)
+def test_a_wrong_answer_on_the_way_hides_nothing_of_the_cases_about_other_apis(
+    cases: str, end: int, outcomes: dict[str, int], told: str, suite: Suite
+) -> None:
+    """It is told once, or by the cases about its own API, which it fails always."""
+    result = suite.run(
+        cases,
+        {
+            "Heartbeat": negative_throttle,
+            "EndTxn": lambda _version, _request: response(
+                "EndTxn", error_code=end, producer_id=0, producer_epoch=0
+            ),
+        },
+    )
+    result.assert_outcomes(**outcomes)
+    result.stdout.fnmatch_lines([f"actual: *{told}*"])
+
+
+def test_what_matters_comes_first_and_malformed_bytes_last(suite: Suite) -> None:
+    """Also across files: an examination that ends early has then seen the most."""
+    suite.pytester.makepyfile(test_malformed=HEAD + PASSES.replace("a_heartbeat", "third"))
+    later = PASSES.replace('one")', 'one", priority="P2")').replace("a_heartbeat", "second")
+    first = PASSES.replace("a_heartbeat", "first").replace("GRPC-22", "TXN-01")
+    result = suite.run(later + first, {"Heartbeat": errors_of([0, 0, 0])}, "-v")
+    result.stdout.fnmatch_lines(["*::test_first*", "*::test_second*", "*::test_third*"])
 
 
 def test_a_failure_says_what_must_be_and_how_to_see_it_again(suite: Suite) -> None:

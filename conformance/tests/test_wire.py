@@ -3,6 +3,8 @@ topic."""
 
 from __future__ import annotations
 
+import socket
+import time
 import uuid
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -10,10 +12,18 @@ from functools import partial
 
 import pytest
 
+from conformance import connection
 from conformance.case import Deviation
 from conformance.cases.admin.test_create_topics import creatable, create
 from conformance.clients.members import beside, coordinator
-from conformance.connection import PATIENCE, RETURN_S_MAX
+from conformance.connection import (
+    CLOSED,
+    CLOSED_S,
+    LEAST_AWAITED_S,
+    PATIENCE,
+    RETURN_S_MAX,
+    Connection,
+)
 from conformance.target import restarts
 from conformance.target.examination import advertised_versions
 from conformance.target.restarts import is_led_again, restarting
@@ -188,15 +198,17 @@ def test_a_restart_is_over_when_all_replicas_are_in_sync(
     assert is_led_again(wire, TOPIC, epochs)
     pair.lagging = 1
     assert not is_led_again(wire, TOPIC, epochs)
-    monkeypatch.setattr(restarts, "LED_AGAIN_S", 0.2)
-    monkeypatch.setattr(restarts, "AFTER_A_FAILURE_S", 0.1)
-    for waited_s in (0.2, 0.1):
+    monkeypatch.setattr(restarts, "LED_AGAIN_S", 0.4)
+    monkeypatch.setattr(connection, "LEAST_AWAITED_S", 0.1)
+    PATIENCE.forget()
+    for waited_s in (0.4, 0.1):
         with (
             pytest.raises(Deviation, match=f"expected within {waited_s} s"),
             restarting(wire, TOPIC),
         ):
             pass
     wire.close()
+    PATIENCE.forget()
 
 
 def test_after_a_slow_restart_a_state_is_waited_for_as_long() -> None:
@@ -218,6 +230,78 @@ def test_after_a_slow_restart_a_state_is_waited_for_as_long() -> None:
     finally:
         PATIENCE.forget()
     assert PATIENCE.settling_s(20.0) == 20.0
+
+
+def test_a_state_that_never_came_is_waited_for_more_briefly_until_it_comes() -> None:
+    """A target that cannot do a thing would otherwise cost the whole time in every case."""
+    never, other = "the group touchstone-00ff-case-7 becomes Empty", "another state"
+    PATIENCE.forget()
+    try:
+        PATIENCE.note_missed(never)
+        again = never.replace("00ff-case-7", "00ff-case-8")
+        assert PATIENCE.awaited_s(again, 60.0) == 15.0
+        assert PATIENCE.awaited_s(other, 60.0) == 60.0
+        PATIENCE.note_missed(again)
+        assert PATIENCE.awaited_s(again, 60.0) == 3.75
+        PATIENCE.note_missed(again)
+        assert PATIENCE.awaited_s(again, 60.0) == LEAST_AWAITED_S
+        assert PATIENCE.awaited_s(again, 1.0) == 1.0
+        PATIENCE.note_return(60.0)
+        assert PATIENCE.awaited_s(again, 60.0) == 60.0, "a slow restart is reason to wait"
+        PATIENCE.note_return(0.0)
+        assert eventually(lambda: 1, bool, again) == 1
+        assert PATIENCE.awaited_s(never, 60.0) == 60.0
+    finally:
+        PATIENCE.forget()
+
+
+def test_a_case_waits_more_briefly_for_what_it_missed_whatever_others_reach() -> None:
+    """As when it runs in the next version of its API."""
+    state = "the group has 1 members"
+    PATIENCE.forget()
+    try:
+        PATIENCE.begin("a case")
+        PATIENCE.note_missed(state)
+        PATIENCE.begin("another case")
+        assert PATIENCE.awaited_s(state, 20.0) == 5.0
+        PATIENCE.note_reached(state)
+        assert PATIENCE.awaited_s(state, 20.0) == 20.0
+        PATIENCE.begin("a case")
+        PATIENCE.note_reached(state)
+        assert PATIENCE.awaited_s(state, 20.0) == 5.0, "its beginning may reach what its end misses"
+    finally:
+        PATIENCE.forget()
+
+
+def test_connections_that_stay_open_are_waited_for_more_briefly_until_one_is_closed() -> None:
+    near, far = socket.socketpair()
+    PATIENCE.forget()
+    try:
+        open_to_fake = Connection.__new__(Connection)
+        open_to_fake.socket = near
+        with near, far:
+            assert not open_to_fake.is_closed_by_peer(0.01)
+            assert PATIENCE.awaited_s(CLOSED, CLOSED_S) == CLOSED_S, "the case chose that time"
+            PATIENCE.note_missed(CLOSED)
+            PATIENCE.note_missed(CLOSED)
+            began = time.monotonic()
+            assert not open_to_fake.is_closed_by_peer()
+            assert time.monotonic() - began < CLOSED_S
+            far.close()
+            assert open_to_fake.is_closed_by_peer()
+        assert PATIENCE.awaited_s(CLOSED, CLOSED_S) == CLOSED_S
+    finally:
+        PATIENCE.forget()
+
+
+def test_an_awaited_state_that_does_not_come_is_remembered() -> None:
+    PATIENCE.forget()
+    try:
+        with pytest.raises(Deviation, match=r"within 0\.001 s"):
+            eventually(lambda: 0, bool, "a miracle", 0.001)
+        assert PATIENCE.awaited_s("a miracle", 20.0) == 5.0
+    finally:
+        PATIENCE.forget()
 
 
 def test_a_group_beside_another_has_the_same_coordinator(pair: Pair) -> None:

@@ -66,7 +66,7 @@ def asked_until(who: Client, metrics: list[str]) -> Struct:
     return eventually(  # type: ignore[no-any-return]
         lambda: asked(who),
         lambda told: sorted(told.requested_metrics) == sorted(metrics),
-        f"{metrics} are asked for",
+        "the metrics of the subscription are asked for",
     )
 
 
