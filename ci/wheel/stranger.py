@@ -32,6 +32,8 @@ class Stranger:
 
     folder: Path
     cache: Path
+    programs: str = "/usr/local/bin:/usr/bin:/bin"
+    """The PATH beside the environment; "" for a user with Python alone."""
 
     @property
     def environment(self) -> Path:
@@ -46,7 +48,7 @@ class Stranger:
             for name, value in os.environ.items()
             if name in ("HOME", "LANG") or name.startswith("PIP_") or name.endswith("_proxy")
         }
-        path = f"{self.environment / 'bin'}:/usr/local/bin:/usr/bin:/bin"
+        path = ":".join(filter(None, (str(self.environment / "bin"), self.programs)))
         return {**kept, "PATH": path, "TOUCHSTONE_CACHE": str(self.cache)}
 
     def begin(self) -> None:

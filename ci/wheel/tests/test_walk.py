@@ -65,3 +65,16 @@ def test_a_stranger_gets_from_nothing_to_a_verdict(
     assert status in (0, 1), told.err  # 1: a busy machine took longer than it may
     assert "the plugin template's own CI" in told.out
     assert "BROKEN" not in next(row for row in told.out.splitlines() if "takes (MB)" in row)
+
+
+@pytest.mark.nightly
+@pytest.mark.needs("java", "kafka-jars")
+def test_a_secured_cluster_is_attacked_ten_times_by_python_alone_and_is_as_before(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    line = ["ci.wheel", "--secured", "--priority", "P0", str(tmp_path / "dist")]
+    monkeypatch.setattr(sys, "argv", line)
+    status = main()
+    told = capsys.readouterr()
+    assert status == 0, told.err
+    assert "wheel: what is left on the cluster: nothing" in told.out
