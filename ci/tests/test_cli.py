@@ -70,7 +70,7 @@ def touchstone(*words: str, cwd: Path | None = None) -> subprocess.CompletedProc
                 "--nemesis",
                 "partition-link",
             ],
-            "needs 2 nodes at least",
+            "needs at least 2 nodes",
         ),
         (["check", "no-such-run"], "no-such-run"),
         (["report", "no-such-run"], "no-such-run"),

@@ -51,7 +51,8 @@ class PutOff:
             self._found[kind] = (api == self._api, broken, EXCHANGES.told())
 
     def end(self, *, passed: bool) -> tuple[BrokenInvariant, Exchange] | None:
-        """End the case, which has passed otherwise, or not. Return what fails it, or None."""
+        """End the case. passed: whether it has passed otherwise, or is unsupported. Return what
+        fails it, or None."""
         self._api = None
         for kind, (is_own, broken, exchange) in self._found.items() if passed else ():
             if is_own or kind not in self._told:

@@ -69,8 +69,9 @@ def negative_throttle(_version: int, _request: Struct) -> Struct:
         (BESIDE + BESIDE.replace("a_tran", "the_tran"), 0, {"failed": 1, "passed": 1}, "throttle"),
         (PASSES + PASSES.replace("accepted", "taken"), 0, {"failed": 2}, "throttle_time_ms"),
         (BESIDE, 48, {"failed": 1}, "error: 48"),
+        (BESIDE.replace('call("EndTxn")', 'call("ListGroups")'), 0, {"failed": 1}, "throttle"),
     ],
-    ids=["own API", "only others", "own API again", "own assertion"],
+    ids=["own API", "only others", "own API again", "own assertion", "unsupported"],
 )
 def test_a_wrong_answer_on_the_way_hides_nothing_of_the_cases_about_other_apis(
     cases: str, end: int, outcomes: dict[str, int], told: str, suite: Suite
