@@ -253,7 +253,7 @@ class RawClient:
             raise WireError(f"{read.name}: it is not in sync")
         read.late = read.late or (
             f"{read.name}: its high watermark stayed at {read.high_watermark}, its leader's is"
-            f" {end}; its log was read up to the latter"
+            f" {end}; its log was read up to {end}"
         )
 
     async def _fetch(

@@ -108,7 +108,7 @@ def test_calls_that_make_no_sense_are_refused() -> None:
             script.ok(call)
     script = reading()
     script.call(POLL)
-    with pytest.raises(IllegalState, match="one poll is under way"):
+    with pytest.raises(IllegalState, match="another poll is in progress"):
         script.ok(POLL)
 
 
