@@ -117,8 +117,8 @@ PROBLEMS = frozenset(map(problem, Sight))
 
 
 def line(shown: Mapping[str, int]) -> str:
-    """Return one line that lists what a run has shown, such as "12 look-ups by timestamp, 3 seeks
-    to offsets"."""
+    """Return one line that lists what a run has shown, such as "12 offset look-ups by timestamp,
+    3 seeks to offsets"."""
     return ", ".join(f"{count:,} {what}" for what, count in shown.items()) or "nothing"
 
 
