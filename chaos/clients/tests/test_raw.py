@@ -148,8 +148,7 @@ def test_a_follower_that_learns_nothing_is_read_to_where_its_leader_has_committe
     assert {r.extra["high_watermark"] for r in records} == {1, 3}
     assert whole.extra["high_watermark"] == 3 and whole.extra["last_stable_offset"] is None
     assert completion.detail == (
-        "t-0 on node 3: its high watermark stayed at 1, its leader's is 3; its log was read"
-        " up to 3"
+        "t-0 on node 3: its high watermark stayed at 1, its leader's is 3; its log was read up to 3"
     )
 
 
