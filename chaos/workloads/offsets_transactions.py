@@ -37,6 +37,9 @@ both aborted."""
 TWO_GROUPS_SHARE = 0.3
 """The share of transactions with offsets of a second group: both groups' offsets must be committed,
 or both aborted."""
+AGAIN_SHARE = 0.3
+"""The share of transactions that send a smaller offset of the same partition afterwards: the last
+one counts."""
 
 
 class OffsetsInTransactions(Offsets):
@@ -84,14 +87,17 @@ class OffsetsInTransactions(Offsets):
             if rng.random() < self.fetch_share:
                 yield FetchPositions(group, self.topic, tuple(range(self.partitions)))
                 continue
-            offset += self.processes
+            offset += 2 * self.processes
+            again = (offset - self.processes,) if rng.random() < AGAIN_SHARE else ()
+            sent = [(each, offset) for each in (group, *others)]
+            sent += [(group, smaller) for smaller in again]
             has_record = rng.random() < RECORD_SHARE
             completion = yield Begin()
             if completion.outcome is Outcome.OK and has_record:
                 completion = yield RawSend(self.topic, partition, (next(values),))
-            for each in (group, *others):
+            for each, position in sent:
                 if completion.outcome is Outcome.OK:
-                    completion = yield SendOffsets(each, self.topic, ((partition, offset),))
+                    completion = yield SendOffsets(each, self.topic, ((partition, position),))
             if completion.outcome is Outcome.OK:
                 yield Idle(held_s)
                 offset += 2 * self.processes

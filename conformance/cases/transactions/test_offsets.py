@@ -28,6 +28,18 @@ def test_offsets_are_committed_with_the_transaction(wire: Wire, version: int) ->
     eventually(lambda: offset_of(wire, group, topic), lambda o: o == 5, "the offset is committed")
 
 
+@case("TXN-37", "TxnOffsetCommit", versions=(0, 4), spec=SPEC)
+def test_the_last_offset_of_a_transaction_counts(wire: Wire, version: int) -> None:
+    """If a transaction commits a partition's offset twice, the later one counts, even if it is
+    smaller."""
+    producer, topic, group = Producer.ready(wire), wire.create_topic(), wire.new_name("group")
+    for offset in (5, 7, 3):
+        commit_in_transaction(producer, group, topic, offset, commit_version=version)
+    producer.commit()
+    found = stable_offset_of(wire, group, topic)
+    expect((found.error_code, found.committed_offset), (0, 3), "(error, offset)")
+
+
 @case("TXN-38", "AddOffsetsToTxn", spec=SPEC)
 def test_an_abort_drops_the_offsets(wire: Wire, version: int) -> None:
     """After an abort the group has its old offsets, and may commit again."""

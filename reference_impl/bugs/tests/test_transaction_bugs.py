@@ -110,6 +110,15 @@ def offsets_of(*, commit: bool, times: int = 1) -> Callable[[type[Rules]], objec
     return ask
 
 
+def offset_of_three(rules: type[Rules]) -> object:
+    producer = beginner(rules)
+    for offset in (2, 3, 1):
+        assert producer.add_offsets() == ErrorCode.NONE
+        assert producer.commit_offset(offset) == ErrorCode.NONE
+    assert producer.end(commit=True).error_code == ErrorCode.NONE
+    return committed_offset(producer.world)[0]
+
+
 def pending_offset(rules: type[Rules]) -> object:
     producer = beginner(rules)
     assert producer.add_offsets() == ErrorCode.NONE
@@ -301,6 +310,7 @@ CASES: dict[str, tuple[Callable[[type[Rules]], object], Any, Any]] = {
         EVERY_OFFSET,
         EVERY_OFFSET - 1,
     ),
+    "keep-first-of-transaction": (offset_of_three, 1, 2),
     "ignore-require-stable": (pending_offset, ErrorCode.UNSTABLE_OFFSET_COMMIT, NONE),
     "accept-old-generations-in-transactions": (
         offset_of_an_old_generation,

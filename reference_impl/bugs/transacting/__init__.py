@@ -15,6 +15,7 @@ from reference_impl.bugs.transacting.forget_markers import ForgetMarkers
 from reference_impl.bugs.transacting.forget_time_outs import ForgetTimeOuts
 from reference_impl.bugs.transacting.ignore_require_stable import IgnoreRequireStable
 from reference_impl.bugs.transacting.keep_epochs import KeepEpochs
+from reference_impl.bugs.transacting.keep_first_of_transaction import KeepFirstOfTransaction
 from reference_impl.bugs.transacting.lose_transactional_offsets import LoseTransactionalOffsets
 from reference_impl.bugs.transacting.never_time_out import NeverTimeOut
 from reference_impl.bugs.transacting.prolong_time_outs import ProlongTimeOuts
@@ -126,6 +127,13 @@ TRANSACTING_BUGS: dict[str, Bug] = {
         Kind.RARE,
         ("ends_honoured", "exactly_once", "committed_offsets"),
         workload="transform",
+    ),
+    "keep-first-of-transaction": Bug(
+        KeepFirstOfTransaction,
+        Kind.RARE,
+        ("ends_honoured",),
+        workload="offsets-transactions",
+        cases="test_the_last_offset_of_a_transaction_counts",
     ),
     "ignore-require-stable": Bug(
         IgnoreRequireStable,

@@ -29,6 +29,10 @@ class PendingOffsets:
         self._open.setdefault(producer_id, {})[group_id, key] = committed
         self._writers.setdefault(group_id, {}).setdefault(key, set()).add(producer_id)
 
+    def get(self, producer_id: int, group_id: str, key: TopicPartition) -> CommittedOffset | None:
+        """Return the pending commit of an open transaction for this partition, or None."""
+        return self._open.get(producer_id, {}).get((group_id, key))
+
     def end(self, producer_id: int) -> list[Commit]:
         """Remove and return the pending commits of a transaction that has ended."""
         ended = self._open.pop(producer_id, {})

@@ -89,9 +89,11 @@ class GroupState(Shard):
 
     def note_pending(self, producer_id: int, commits: list[Commit]) -> None:
         """Store offsets as pending: they take effect if their transaction is committed."""
-        for commit in commits:
-            self.pending_offsets.put(producer_id, commit)
-            self.groups.setdefault(commit[0], ClassicGroup(commit[0]))
+        for group_id, key, commit in commits:
+            pending = self.pending_offsets.get(producer_id, group_id, key)
+            counts = self.rules.newer_pending(pending, commit)
+            self.pending_offsets.put(producer_id, (group_id, key, counts))
+            self.groups.setdefault(group_id, ClassicGroup(group_id))
 
     def transaction_ended(self, producer_id: int, committed: bool) -> None:
         """Apply or drop the pending offsets of a transaction whose marker is in the log."""

@@ -182,6 +182,15 @@ class Transacting:
         """
         return sorted(transaction.partitions.difference(marked))
 
+    def newer_pending(
+        self, pending: CommittedOffset | None, commit: CommittedOffset
+    ) -> CommittedOffset:
+        """Return the offset of a partition that counts if its transaction commits, after the
+        transaction has sent another one: the later, even if it is smaller (KIP-98;
+        OffsetMetadataManager.replay).
+        """
+        return commit
+
     def offset_in_force(
         self, known: CommittedOffset | None, pending: CommittedOffset, *, committed: bool
     ) -> CommittedOffset | None:
