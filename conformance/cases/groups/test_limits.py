@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 
 from conformance.case import case, expect, expect_that
+from conformance.cases.groups.test_static_members import restarted
 from conformance.clients.members import (
     MIN_SESSION_TIMEOUT_MS,
     Member,
@@ -16,6 +17,8 @@ from conformance.wire import Wire, eventually
 from reference_impl.wire import ErrorCode
 
 DELAY_S = int(STRICT["group.initial.rebalance.delay.ms"]) / 1000
+LONG_MS = 60_000
+"""A time out far beyond MIN_SESSION_TIMEOUT_MS, and beyond the patience of `eventually`."""
 SLACK_S = 0.3  # between a request's arrival there and its reading of the clock here
 
 
@@ -90,3 +93,61 @@ def test_a_static_member_may_be_away_for_its_session_timeout(wire: Wire, version
         f"{MIN_SESSION_TIMEOUT_MS} ms or more",
         f"{took:.2f} s",
     )
+
+
+@case(
+    "GRPC-33",
+    "JoinGroup",
+    versions=(5, 9),
+    spec="KIP-345; class GroupMetadataManager, updateStaticMemberThenRebalanceOrCompleteJoin",
+    priority="P1",
+)
+def test_an_instance_that_came_back_and_fell_silent_is_removed(wire: Wire, version: int) -> None:
+    """An instance that has joined again, and then sends neither SyncGroup nor Heartbeat, is removed
+    after its session timeout: its partitions go to others."""
+    old = Member.stable(
+        wire,
+        instance_id="one",
+        versions={"JoinGroup": version},
+        session_timeout_ms=MIN_SESSION_TIMEOUT_MS,
+    )
+    restarted(old, session_timeout_ms=MIN_SESSION_TIMEOUT_MS).join()
+    old.wait_for_members(0)
+
+
+@case(
+    "GRPC-06",
+    "JoinGroup",
+    versions=(4, 9),
+    spec="KIP-394; class GroupMetadataManager, expirePendingMember",
+)
+def test_who_was_given_an_id_is_awaited_for_its_session_timeout(wire: Wire, version: int) -> None:
+    """A member that was given its id and never joins with it holds up a generation for its session
+    timeout at most, however long the rebalance timeout of the others is."""
+    versions = {"JoinGroup": version}
+    first = Member.stable(wire, versions=versions, rebalance_timeout_ms=LONG_MS)
+    lost = Member.of(
+        wire, first.group, versions=versions, session_timeout_ms=MIN_SESSION_TIMEOUT_MS
+    )
+    lost.get_member_id()
+    asked = time.monotonic()
+    answer = first.join()
+    took = time.monotonic() - asked
+    expect(len(answer.members), 1, "members told to the leader")
+    latest_s = LONG_MS / 1000 * 0.9
+    expect_that(took < latest_s, "time to the generation", f"< {latest_s:g} s", f"{took:.2f} s")
+
+
+@case(
+    "GRPC-28",
+    "JoinGroup",
+    spec="class GroupMetadataManager, updateMemberThenRebalanceOrCompleteJoin",
+    priority="P1",
+)
+def test_the_newest_session_timeout_counts(wire: Wire, version: int) -> None:
+    """A member that joins again with a shorter session timeout is removed after that one."""
+    member = Member.stable(wire, versions={"JoinGroup": version}, session_timeout_ms=LONG_MS)
+    member.session_timeout_ms = MIN_SESSION_TIMEOUT_MS
+    member.join()
+    member.sync({member.member_id: b"mine"})
+    member.wait_for_members(0)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from conformance.case import case, expect, expect_that
 from conformance.cases.groups.test_membership import leave
 from conformance.clients.members import Member, rebalanced
@@ -16,9 +18,11 @@ def static_member(wire: Wire, **versions: int) -> Member:
     return Member.stable(wire, instance_id="one", versions=versions)
 
 
-def restarted(member: Member) -> Member:
+def restarted(member: Member, **fields: Any) -> Member:
     """Return the same instance after it has forgotten its member id."""
-    return Member.of(member.wire, member.group, instance_id="one", versions=member.versions)
+    return Member.of(
+        member.wire, member.group, instance_id="one", versions=member.versions, **fields
+    )
 
 
 @case("GRPC-30", "JoinGroup", versions=(5, 9), spec=SPEC + "; KIP-814")

@@ -70,3 +70,22 @@ def test_range_gives_contiguous_partitions(wire: Wire, version: int) -> None:
     expect(shares[0] + shares[1], [0, 1, 2, 3, 4], "partitions of one topic, member by member")
     for member in members:
         expect(indexes(member, topics[1]), indexes(member, topics[0]), "the same of both topics")
+
+
+@case("GRP8-16", "ConsumerGroupHeartbeat", spec=RANGE, priority="P1")
+def test_a_member_may_change_its_assignor(wire: Wire, version: int) -> None:
+    """A heartbeat that names another assignor changes the group's, which computes the next target
+    assignment."""
+    require_assignor(wire, "uniform")
+    require_assignor(wire, "range")
+    topics = [wire.create_topic(3), wire.create_topic(3)]
+    first = ConsumerMember.stable(wire, *topics, version=version, assignor="uniform")
+    expect(first.describe().assignor_name, "uniform", "assignor before")
+    first.assignor = "range"
+    first.acknowledge(server_assignor="range")
+    expect(first.describe().assignor_name, "range", "assignor")
+    second = first.partner()
+    second.join()
+    settle(first, second)
+    shares = sorted(len(member.owned) for member in (first, second))
+    expect(shares, [2, 4], "partitions of each: by range, two of three of each topic go to one")
