@@ -156,6 +156,30 @@ def test_a_session_without_partitions_ends(wire: Wire, version: int) -> None:
     expect(answer.error_code, ErrorCode.FETCH_SESSION_ID_NOT_FOUND, "error afterwards")
 
 
+@case("FETCH-24", "Fetch", versions=SESSIONS, spec=SPEC + "; class FetchSession", priority="P1")
+def test_what_is_named_and_forgotten_at_once_is_forgotten(wire: Wire, version: int) -> None:
+    """A request that names a partition and forgets it leaves it out of the session."""
+    topic, connection, session = opened(wire, version)
+    both = part("Fetch", "ForgottenTopic", topic=topic.name, topic_id=topic.id, partitions=[1])
+    answer = fetch(connection, version, session, 1, wanted(topic, (1, 0)), forgotten=[both])
+    expect(answer.error_code, ErrorCode.NONE, "error")
+    for index in (0, 1):
+        wire.produce(topic, batch(b"a").encode(), partition=index)
+    expect(list(partitions_in(fetch(connection, version, session, 2))), [0], "partitions")
+
+
+@case("FETCH-25", "Fetch", versions=SESSIONS, spec=SPEC + "; class FetchManager", priority="P1")
+def test_a_full_fetch_ends_the_session_that_it_names(wire: Wire, version: int) -> None:
+    """Epoch 0 with a session id is a full fetch that begins another session: the one that it names
+    is unknown (70) afterwards."""
+    topic, connection, old = opened(wire, version)
+    new = session_of(wire, fetch(connection, version, old, 0, wanted(topic, (0, 0))))
+    expect_that(new != old, "session id", "another one", new)
+    expect(fetch(connection, version, new, 1).error_code, ErrorCode.NONE, "error of the new one")
+    answer = fetch(connection, version, old, 1)
+    expect(answer.error_code, ErrorCode.FETCH_SESSION_ID_NOT_FOUND, "error of the old one")
+
+
 @case("FETCH-25", "Fetch", versions=SESSIONS, spec=SPEC, priority="P1")
 def test_the_final_epoch_ends_the_session(wire: Wire, version: int) -> None:
     """Epoch -1 with a session id is a full fetch that ends the session: it is unknown (70)

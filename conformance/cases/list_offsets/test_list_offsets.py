@@ -188,11 +188,14 @@ def test_the_same_partition_twice_is_refused(wire: Wire, version: int) -> None:
 
 @case("LIST-14", "ListOffsets", versions=(4, 11), spec="KIP-320, ListOffsets")
 def test_a_newer_leader_epoch_is_refused(wire: Wire, version: int) -> None:
-    """A current_leader_epoch beyond the leader's own gets UNKNOWN_LEADER_EPOCH (75)."""
-    topic = wire.create_topic()
+    """A current_leader_epoch beyond the leader's own gets UNKNOWN_LEADER_EPOCH (75), and no offset,
+    whatever is asked for: a time, too."""
+    topic = stamped(wire, 0)
     epoch = wire.topic_metadata(topic.name).partitions[0].leader_epoch
-    answer = list_offset(wire, topic, LATEST, version, current_leader_epoch=epoch + 1)
-    expect(answer.error_code, ErrorCode.UNKNOWN_LEADER_EPOCH, "error")
+    for asked in (LATEST, EARLIEST, BASE):
+        answer = list_offset(wire, topic, asked, version, current_leader_epoch=epoch + 1)
+        found = answer.error_code, answer.offset
+        expect(found, (ErrorCode.UNKNOWN_LEADER_EPOCH, -1), f"(error, offset) for {asked}")
 
 
 @case("LIST-15", "ListOffsets", versions=(4, 11), spec="KIP-320, ListOffsets")

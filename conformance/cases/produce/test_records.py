@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import time
 
+import pytest
+
 from conformance.case import case, expect, expect_that
 from conformance.wire import Wire, batch
-from reference_impl.wire import ErrorCode, Record, RecordBatch
+from reference_impl.wire import Compression, ErrorCode, Record, RecordBatch
 
 V2 = (3, 13)
 HOUR_MS = 3_600_000
@@ -79,6 +81,28 @@ def test_a_timestamp_far_in_the_future_is_refused(wire: Wire, version: int) -> N
     expect(answer.error_code, ErrorCode.INVALID_TIMESTAMP, "error")
     if version >= 8:
         expect([e.batch_index for e in answer.record_errors], [0], "record_errors")
+    expect(wire.end_offset(topic), 0, "end offset")
+
+
+@pytest.mark.parametrize("codec", [Compression.NONE, Compression.GZIP], ids=lambda c: c.name)
+@case("BATCH-23", "Produce", versions=V2, spec="class LogValidator, validateTimestamp; KIP-467")
+def test_the_time_of_each_record_is_checked(wire: Wire, version: int, codec: Compression) -> None:
+    """A batch in which only a later record is too far in the future, or in the past, gets
+    INVALID_TIMESTAMP (32), compressed or not; from v8 on record_errors names only that record."""
+    ahead = {"message.timestamp.after.max.ms": str(HOUR_MS)}
+    topic = wire.create_topic(config=ahead | {"message.timestamp.before.max.ms": str(HOUR_MS)})
+    for hours in (3, -3):
+        deltas = (0, 1, hours * HOUR_MS, 2)
+        made = RecordBatch(
+            [Record(b"v", timestamp_delta=delta) for delta in deltas],
+            base_timestamp=now_ms(),
+            attributes=int(codec),
+        )
+        answer = wire.produce(topic, made.encode(), version)
+        expect(answer.error_code, ErrorCode.INVALID_TIMESTAMP, f"error of {hours} hours")
+        if version >= 8:
+            named = [error.batch_index for error in answer.record_errors]
+            expect(named, [2], f"record_errors of {hours} hours")
     expect(wire.end_offset(topic), 0, "end offset")
 
 
