@@ -27,6 +27,7 @@ from reference_impl.wire import ErrorCode, Struct
 ALL_BROKERS = ""
 KEY, TOPIC_KEY = "log.segment.delete.delay.ms", "file.delete.delay.ms"
 """A key that may be changed while a broker runs, and the topic's key of which it is the default."""
+OTHER_KEY = "log.flush.interval.ms"
 READ_ONLY = "num.partitions"
 NOBODY = str(2**31 - 1)
 
@@ -140,6 +141,39 @@ def test_a_broker_goes_before_all_brokers_before_the_default(wire: Wire, version
             "described for all brokers",
         )
     eventually(shown, lambda found: found == before, "(broker, topic) afterwards")
+
+
+@case(
+    "CONF-16",
+    "IncrementalAlterConfigs",
+    spec="ConfigRecord.json; KIP-226",
+    priority="P1",
+    requires={"restart"},
+)
+def test_configurations_outlive_the_broker(wire: Wire, version: int, examined: Examined) -> None:
+    """After kill -9 and restart the values that were set for a topic, for this broker and for all
+    brokers are in force, with their sources."""
+    broker, topic = a_broker(wire), wire.create_topic(config={"retention.ms": "70003"}).name
+
+    def shown() -> list[tuple[str | None, int]]:
+        return [
+            setting(wire, topic, "retention.ms"),
+            setting(wire, topic, TOPIC_KEY),
+            setting(wire, broker, KEY, BROKER),
+            setting(wire, broker, OTHER_KEY, BROKER),
+        ]
+
+    of_broker, of_all = Source.DYNAMIC_BROKER, Source.DYNAMIC_DEFAULT_BROKER
+    expected = [("70003", Source.DYNAMIC_TOPIC), ("70002", of_broker), ("70002", of_broker)]
+    expected.append(("70001", of_all))
+    with (
+        altered(wire, version, KEY, {broker: "70002"}),
+        altered(wire, version, OTHER_KEY, {ALL_BROKERS: "70001"}),
+    ):
+        eventually(shown, lambda found: found == expected, "values and sources before")
+        wire.forget_connections()
+        examined.kill_and_restart()
+        eventually(shown, lambda found: found == expected, "values and sources afterwards")
 
 
 @case(

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from conformance.case import case, expect, expect_that
 from conformance.cases.fetch.test_fetch import filled
 from conformance.cases.list_offsets.test_delete_records import epoch_end
-from conformance.cases.list_offsets.test_list_offsets import LATEST, list_offset
+from conformance.cases.list_offsets.test_list_offsets import EARLIEST, LATEST, list_offset
 from conformance.target.examination import Examined
 from conformance.target.restarts import leader_epochs, restarting
 from conformance.wire import Topic, Wire, batch
@@ -52,10 +52,10 @@ def test_an_older_leader_epoch_is_fenced(wire: Wire, version: int, examined: Exa
     expect(bytes(stale.records or b""), b"", "records")
     current = wire.fetch(epochs.topic, 0, version, current_leader_epoch=epochs.new)
     expect(current.error_code, ErrorCode.NONE, "error of the new epoch")
-    listed = list_offset(
-        wire, epochs.topic, LATEST, wire.version("ListOffsets"), current_leader_epoch=epochs.old
-    )
-    expect(listed.error_code, ErrorCode.FENCED_LEADER_EPOCH, "ListOffsets error")
+    for asked in (LATEST, EARLIEST, 1):
+        newest = wire.version("ListOffsets")
+        listed = list_offset(wire, epochs.topic, asked, newest, current_leader_epoch=epochs.old)
+        expect(listed.error_code, ErrorCode.FENCED_LEADER_EPOCH, f"ListOffsets error for {asked}")
 
 
 @case(
