@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from conformance.case import case, expect, expect_that
 from conformance.clients.consumer_members import (
+    LEAVE_FOR_A_MOMENT,
     ConsumerMember,
     assigned,
     owned_field,
@@ -184,6 +185,30 @@ def test_a_silent_member_is_removed(wire: Wire, version: int) -> None:
     )
     expect(other.member_ids(), [other.member_id], "members of the group")
     expect(silent.try_to_beat().error_code, UNKNOWN, "heartbeat error of the silent member")
+
+
+@case(
+    "GRP8-15",
+    "ConsumerGroupHeartbeat",
+    spec="class GroupMetadataManager, consumerGroupStaticMemberGroupLeave; KIP-848",
+    priority="P1",
+    config=SHORT_LIVED,
+)
+def test_an_instance_that_does_not_come_back_is_removed(wire: Wire, version: int) -> None:
+    """A static member that leaves for a moment (epoch -2), and does not return within its session
+    timeout, is removed: its partitions go to the others."""
+    topic = wire.create_topic(2)
+    away = ConsumerMember.stable(wire, topic, version=version, instance_id="one")
+    other = away.partner()
+    other.join()
+    settle(away, other)
+    away.leave(LEAVE_FOR_A_MOMENT)
+    eventually(
+        lambda: other.acknowledge() and other.owned,
+        lambda o: o == partitions_of(topic),
+        "the other member gets every partition",
+    )
+    expect(other.member_ids(), [other.member_id], "members of the group")
 
 
 @case(

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import time
 from dataclasses import dataclass
 
 import pytest
 
 from conformance.case import case, expect, expect_that
 from conformance.cases.list_offsets.test_delete_records import delete_records
-from conformance.clients.producers import described_producers
+from conformance.clients.producers import described_producers, state_of
+from conformance.clients.transactions import Producer as Transactional
+from conformance.clients.transactions import wait_until_ended
 from conformance.target.examination import Examined
 from conformance.target.restarts import restarting
 from conformance.target.variants import SHORT_LIVED
@@ -16,6 +19,7 @@ from conformance.wire import Topic, Wire, batch, eventually
 from reference_impl.wire import ErrorCode, Struct
 
 V2 = (3, 13)
+EXPIRATION_S = int(SHORT_LIVED["producer.id.expiration.ms"]) / 1000
 OUT_OF_ORDER = ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER
 
 
@@ -275,6 +279,57 @@ def test_an_idle_producer_is_forgotten(wire: Wire, version: int) -> None:
     )
     expect(producer.accept(17), 2, "base offset of sequence 17")
     expect(wire.values(producer.topic), [b"0", b"1", b"17"], "records")
+
+
+@case(
+    "IDEM-15",
+    "Produce",
+    versions=V2,
+    spec="KIP-854; class ProducerStateManager, removeExpiredProducers",
+    priority="P1",
+    config=SHORT_LIVED,
+)
+def test_a_producer_that_goes_on_is_remembered(wire: Wire, version: int) -> None:
+    """A producer is idle since its last batch, not since its first: as long as it writes within
+    producer.id.expiration.ms, a gap in its sequence gets OUT_OF_ORDER_SEQUENCE_NUMBER (45)."""
+    producer, sequence = Producer.new(wire, version), 0
+    begun = time.monotonic()
+    while time.monotonic() < begun + 2 * EXPIRATION_S:
+        written = time.monotonic()
+        producer.accept(sequence)
+        time.sleep(EXPIRATION_S / 8)
+        code = producer.send(sequence + 17).error_code
+        if time.monotonic() < written + EXPIRATION_S:  # else it was idle, on a slow machine
+            expect(code, OUT_OF_ORDER, f"error of a gap, {written - begun:.1f} s after the first")
+        sequence += 18 if code == ErrorCode.NONE else 1
+
+
+@case(
+    "IDEM-15",
+    "EndTxn",
+    versions=(0, 4),
+    spec="KIP-854; class ProducerStateManager, isProducerExpired",
+    priority="P1",
+    config=SHORT_LIVED,
+)
+def test_a_producer_in_a_transaction_is_not_forgotten(wire: Wire, version: int) -> None:
+    """A producer whose transaction is open is known however long it writes nothing: an idle one
+    that wrote after it is forgotten first, and once its transaction is committed, readers of
+    committed records get past it."""
+    topic, open_one = wire.create_topic(), Transactional.ready(wire)
+    open_one.add(topic)
+    open_one.send(topic, b"a")
+    idle = Producer(wire, topic, wire.version("Produce"), init_producer_id(wire).producer_id)
+    idle.accept(0)
+    eventually(
+        lambda: [each.producer_id for each in described_producers(wire, topic)],
+        lambda found: idle.producer_id not in found,
+        "the idle producer is forgotten",
+    )
+    state_of(wire, topic, open_one)  # is there
+    open_one.commit(version=version)
+    wait_until_ended(wire, topic)
+    expect(wire.fetch(topic, 0).last_stable_offset, 3, "last stable offset")
 
 
 @case("IDEM-16", "Produce", versions=V2, spec="KIP-360; KAFKA-7190", priority="P1")
