@@ -30,6 +30,8 @@ from reference_impl.wire.acls import AclOperation, ResourceType
 
 SPEC = "KIP-48, Authentication using Token"
 FOR_OTHERS = "KIP-373, Authorization"
+MINUTE_MS, HOUR_MS = 60_000, 3_600_000
+SESSIONS_END = "listener.name.sasl.scram-sha-256.connections.max.reauth.ms"
 FAILED = ErrorCode.SASL_AUTHENTICATION_FAILED
 
 
@@ -96,6 +98,25 @@ def test_a_token_that_was_expired_lets_nobody_in(
         "the token lets nobody in",
     )
     expect_served(before)
+
+
+@case(
+    "SEC-18",
+    "SaslAuthenticate",
+    spec="KIP-368; class SaslServerAuthenticator, ReauthInfo",
+    priority="P2",
+    config=CONTROLLED | {SESSIONS_END: str(HOUR_MS)},
+)
+def test_a_session_lasts_no_longer_than_its_token_and_its_listener_allow(
+    wire: Wire, examined: Examined, alice: Guest
+) -> None:
+    """Where connections.max.reauth.ms ends sessions, one that began with a token ends then, or with
+    the token if that comes first."""
+    for token_ms, longest_ms in ((DAY_MS, HOUR_MS), (MINUTE_MS, MINUTE_MS)):
+        _, answer = log_in(wire, examined, make(alice, max_lifetime_ms=token_ms))
+        expect(answer.error_code, ErrorCode.NONE, "error")
+        lasts_ms = answer.session_lifetime_ms
+        expect_that(0 < lasts_ms <= longest_ms, "lifetime", f"1 to {longest_ms}", lasts_ms)
 
 
 @pytest.mark.parametrize("api", REQUESTS)
