@@ -81,6 +81,26 @@ def test_old_segments_go_until_retention_bytes_fits(wire: Wire) -> None:
     expect(wire.fetch(topic, 1).error_code, ErrorCode.OFFSET_OUT_OF_RANGE, "fetch below")
 
 
+@case("LOG-02", "Fetch", spec=SIZE, priority="P1", requires=["quick-cleanup"])
+def test_no_bytes_to_keep_are_a_limit(wire: Wire) -> None:
+    """retention.bytes=0 keeps no record, unlike -1, which keeps all."""
+    limited, unlimited = (topic_with(wire, {}, retention_bytes=limit) for limit in ("0", "-1"))
+    for topic in (limited, unlimited):
+        write(wire, topic, (b"a", b"1"), (b"b", b"2"), at_ms=now_ms())
+    wait_for_log_start(wire, limited, 2)
+    expect(len(kept(wire, unlimited)), 2, "records without a limit")
+
+
+@case("LOG-01", "Fetch", spec=TIME, priority="P1", requires=["quick-cleanup"])
+def test_no_time_to_keep_is_a_limit(wire: Wire) -> None:
+    """retention.ms=0 keeps no record of the past, unlike -1, which keeps all."""
+    limited, unlimited = (topic_with(wire, {}, retention_ms=limit) for limit in ("0", "-1"))
+    for topic in (limited, unlimited):
+        write(wire, topic, (b"a", b"1"), (b"b", b"2"), at_ms=now_ms() - 1000)
+    wait_for_log_start(wire, limited, 2)
+    expect(len(kept(wire, unlimited)), 2, "records without a limit")
+
+
 @case("LOG-03", "Fetch", spec="topic config segment.ms, segment.bytes", priority="P1")
 def test_nothing_is_lost_where_segments_meet(wire: Wire) -> None:
     """A partition of many segments is read in order, without gaps, from any offset."""
