@@ -146,6 +146,30 @@ def test_a_broker_goes_before_all_brokers_before_the_default(wire: Wire, version
 @case(
     "CONF-16",
     "IncrementalAlterConfigs",
+    spec="KIP-226; class DynamicLogConfig",
+    priority="P1",
+    config=STRICT,
+)
+def test_a_default_of_all_brokers_takes_effect(wire: Wire, version: int) -> None:
+    """A value for all brokers is in force for topics that exist and have none of their own: with a
+    smaller message.max.bytes a batch that was accepted before gets MESSAGE_TOO_LARGE (10), except
+    in a topic that sets max.message.bytes, and is accepted again afterwards."""
+    topic, own = wire.create_topic(), wire.create_topic(config={"max.message.bytes": "500000"})
+    large = batch(b"v" * 200_000).encode()
+
+    def errors() -> list[int]:
+        return [int(wire.produce(each, large).error_code) for each in (topic, own)]
+
+    expect(errors(), [0, 0], "errors before")
+    with altered(wire, version, "message.max.bytes", {ALL_BROKERS: "100000"}):
+        found = eventually(errors, any, "the batch is refused")
+        expect(found, [ErrorCode.MESSAGE_TOO_LARGE, 0], "errors")
+    eventually(errors, lambda found: not any(found), "the batch is accepted again")
+
+
+@case(
+    "CONF-16",
+    "IncrementalAlterConfigs",
     spec="ConfigRecord.json; KIP-226",
     priority="P1",
     requires={"restart"},

@@ -16,7 +16,7 @@ from conformance.cases.configs.configs import (
     wait_for,
 )
 from conformance.target.settings import broker_setting
-from conformance.wire import Wire, eventually, part
+from conformance.wire import Wire, batch, eventually, part
 from reference_impl.wire import ErrorCode
 
 DESCRIBE = "KIP-133; DescribeConfigsResponse.json"
@@ -163,6 +163,26 @@ def test_a_configuration_is_set(wire: Wire, version: int) -> None:
     wait_for(wire, topic, "retention.ms", DAY_MS)
     expect(setting(wire, topic, "retention.ms"), (DAY_MS, Source.DYNAMIC_TOPIC), "(value, source)")
     expect(setting(wire, topic, "max.message.bytes"), ("2000", Source.DYNAMIC_TOPIC), "the other")
+
+
+@case("CONF-07", "IncrementalAlterConfigs", spec=ALTER + "; class TopicConfigHandler")
+def test_a_configuration_that_is_set_takes_effect(wire: Wire, version: int) -> None:
+    """A configuration that was SET is in force for a topic that exists, and one that was deleted no
+    more: with a smaller max.message.bytes a batch that was accepted before gets
+    MESSAGE_TOO_LARGE (10), and is accepted again afterwards."""
+    topic, large = wire.create_topic(), batch(b"v" * 3000).encode()
+
+    def error() -> int:
+        return int(wire.produce(topic, large).error_code)
+
+    expect(error(), ErrorCode.NONE, "error before")
+    smaller = [change("max.message.bytes", "2000")]
+    expect(alter(wire, version, {topic.name: smaller}), {topic.name: 0}, "errors")
+    found = eventually(error, lambda code: code != ErrorCode.NONE, "the batch is refused")
+    expect(found, ErrorCode.MESSAGE_TOO_LARGE, "error")
+    default = [change("max.message.bytes", None, Operation.DELETE)]
+    expect(alter(wire, version, {topic.name: default}), {topic.name: 0}, "errors")
+    eventually(error, lambda code: code == ErrorCode.NONE, "the batch is accepted again")
 
 
 @case("CONF-08", "IncrementalAlterConfigs", spec=ALTER)

@@ -9,6 +9,8 @@ import pytest
 
 from conformance.case import case, each, expect, expect_that
 from conformance.cases.configs.configs import Operation, Source, Type, alter, change, describe
+from conformance.clients.consumer_members import ConsumerMember
+from conformance.target.variants import SHORT_LIVED
 from conformance.wire import Wire, eventually
 from reference_impl.wire import ErrorCode
 
@@ -52,6 +54,32 @@ def test_a_group_is_configured_and_again_as_the_brokers(wire: Wire, version: int
     eventually(
         lambda: shown(wire, group), lambda found: found == before, "configuration afterwards"
     )
+
+
+@case("CONF-17", "IncrementalAlterConfigs", spec=SPEC, priority="P2", config=SHORT_LIVED)
+def test_what_is_set_for_a_group_takes_effect(wire: Wire, version: int) -> None:
+    """The heartbeat interval and the session timeout that were set for a group are in force for it:
+    its members are told the interval, and a silent one stays longer than one of another group."""
+    topic = wire.create_topic()
+    patient = ConsumerMember.of(wire, topic)
+    with (
+        configured(wire, version, patient.group, INTERVAL, "1234"),
+        configured(wire, version, patient.group, TIMEOUT, "40000"),
+    ):
+        patient.join()
+        told = eventually(
+            lambda: patient.acknowledge().heartbeat_interval_ms,
+            lambda interval_ms: interval_ms == 1234,
+            "the member is told the interval of its group",
+        )
+        expect(told, 1234, "heartbeat interval")
+        other = ConsumerMember.stable(wire, topic)
+        eventually(
+            lambda: len(other.described().members),
+            lambda count: count == 0,
+            "the silent member of another group goes",
+        )
+        expect(patient.member_ids(), [patient.member_id], "members of the group")
 
 
 @case("CONF-17", "DescribeConfigs", versions=(3, 4), spec=SPEC, priority="P2")
