@@ -69,12 +69,15 @@ class Electing:
         ReplicationControlManager.electLeader)."""
         return state.leader != state.replicas[0] if is_preferred else state.leader < 0
 
-    def completes_reassignment(self, adding: Collection[int], isr: Collection[int]) -> bool:
-        """Return whether the old replicas of a partition may go: all the new ones are in sync, so
-        that no committed record has fewer copies than before (KIP-455;
-        PartitionReassignmentReplicas.maybeCompleteReassignment). isr: without the replicas that the
-        reassignment removes."""
-        return bool(isr) and set(adding) <= set(isr)
+    def completes_reassignment(self, target: PartitionImage, isr: Collection[int]) -> bool:
+        """Return whether the replicas that `target` removes may go: all that it adds are in sync,
+        and, if it then has fewer replicas, all that stay (KIP-455;
+        PartitionReassignmentReplicas.maybeCompleteReassignment). Otherwise the committed records
+        might have fewer copies than before. isr: without the replicas that go."""
+        required = set(target.adding)
+        if len(target.adding) < len(target.removing):
+            required = set(target.replicas) - set(target.removing)
+        return bool(isr) and required <= set(isr)
 
     def check_revert(self, partition: str, *, is_allowed: bool) -> None:
         """Raise Refused for the cancellation of a move if only new replicas are in sync, since it

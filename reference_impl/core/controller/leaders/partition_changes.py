@@ -66,17 +66,19 @@ def change_of(
         eligible = rules.eligible_replicas(
             old, target.isr, circumstances.min_isr, circumstances.unclean_shutdown
         )
-        target = replace(target, elr=tuple(r for r in eligible if r in target.replicas))
+        # Apache also keeps replicas that the partition has no more, although they delete its log.
+        target = replace(target, elr=tuple(sorted(r for r in eligible if r in target.replicas)))
     else:
         target = replace(target, isr=target.isr or old.isr, elr=())
     leader, is_unclean = elected(rules, old, target, circumstances)
-    if leader != old.leader and leader in target.elr:
+    if is_unclean:
+        # Its log is the partition's from now on, so a replica that has more is not eligible any
+        # more (maybeUpdateRecordElr).
+        target = replace(target, isr=(leader,), elr=(), is_recovering=True)
+    elif leader != old.leader and leader in target.elr:
         rest = tuple(replica for replica in target.elr if replica != leader)
         target = replace(target, isr=(leader,), elr=rest)
-    elif is_unclean:
-        # Eligible replicas that are dead stay so, since an ISR below the minimum commits nothing.
-        target = replace(target, isr=(leader,), is_recovering=True)
-    target = replace(target, last_known_elr=_last_known(old, target, leader, circumstances))
+    target = replace(target, last_known_elr=_last_known(old, leader, circumstances))
     target = replace(target, directories=_directories(old, target, circumstances))
     begins = rules.raises_leader_epoch(old, leader) or not set(old.replicas) <= set(target.replicas)
     epochs = old.leader_epoch + begins, old.partition_epoch
@@ -85,13 +87,13 @@ def change_of(
 
 
 def completed(rules: Rules, wanted: PartitionImage) -> PartitionImage:
-    """Return the state without its reassignment, if every replica that is to stay or to come is in
-    sync (PartitionReassignmentReplicas.maybeCompleteReassignment)."""
+    """Return the state without its reassignment, if enough of the replicas that are to stay or to
+    come are in sync (PartitionReassignmentReplicas.maybeCompleteReassignment)."""
     if not wanted.adding and not wanted.removing:
         return wanted
     replicas = tuple(each for each in wanted.replicas if each not in wanted.removing)
     isr = tuple(each for each in wanted.isr if each not in wanted.removing)
-    if not rules.completes_reassignment(wanted.adding, isr):
+    if not rules.completes_reassignment(wanted, isr):
         return wanted
     return replace(wanted, replicas=replicas, isr=isr, adding=(), removing=())
 
@@ -123,13 +125,12 @@ def _candidates(old: PartitionImage, target: PartitionImage, election: Election)
     yield from target.replicas
 
 
-def _last_known(
-    old: PartitionImage, target: PartitionImage, leader: int, circumstances: Circumstances
-) -> tuple[int, ...]:
-    """Return the leader that a partition had last, while it has none and its ISR is empty."""
+def _last_known(old: PartitionImage, leader: int, circumstances: Circumstances) -> tuple[int, ...]:
+    """Return the leader that a partition had last, while it has none
+    (maybeUpdateLastKnownLeader)."""
     if not circumstances.has_elr or leader != NO_LEADER:
         return ()
-    if not target.isr and old.leader != NO_LEADER:
+    if old.leader != NO_LEADER and not old.last_known_elr:
         return (old.leader,)
     return old.last_known_elr
 

@@ -106,19 +106,18 @@ def test_a_replica_that_lags_may_lead_where_the_topic_allows_it() -> None:
     assert (scene.state.leader, scene.state.isr, scene.state.is_recovering) == (2, (2,), True)
 
 
-def test_a_dead_replica_stays_eligible_after_an_unclean_election() -> None:
-    """It has all that is committed, which the unclean leader may lack (KIP-966;
-    PartitionChangeBuilder.tryElection)."""
+def test_no_dead_replica_stays_eligible_after_an_unclean_election() -> None:
+    """The log of the unclean leader is the partition's from then on
+    (PartitionChangeBuilder.maybeUpdateRecordElr)."""
     scene = scene_of(1, 2, 3, config={**MIN_ISR_2, **UNCLEAN})
     for broker in (3, 2, 1):
         scene.fence(broker)
-    assert scene.led()[2:] == ((), (2, 1))
+    assert scene.led()[2:] == ((), (1, 2))
     scene.beat(3)
     assert scene.led()[::2] == (3, (3,))
-    assert scene.led()[3] == (2, 1) and scene.state.is_recovering
+    assert scene.led()[3] == () and scene.state.is_recovering
     scene.fence(3)
-    scene.beat(2)
-    assert (scene.state.leader, scene.state.isr) == (2, (2,))
+    assert scene.led()[2:] == ((), (3,))
 
 
 @pytest.mark.parametrize("is_clean", [True, False])

@@ -6,6 +6,7 @@ from collections.abc import Collection, Sequence
 
 import pytest
 
+from reference_impl.core.controller.image.metadata_image import PartitionImage
 from reference_impl.core.controller.leaders.reassignments import reassign
 from reference_impl.core.controller.tests.scene import Scene
 from reference_impl.core.refused import Refused
@@ -47,7 +48,7 @@ def listed(scene: Scene) -> list[Struct]:
 
 
 class CompleteAtOnce(Rules):
-    def completes_reassignment(self, adding: Collection[int], isr: Collection[int]) -> bool:
+    def completes_reassignment(self, target: PartitionImage, isr: Collection[int]) -> bool:
         return bool(isr)
 
 
@@ -72,6 +73,18 @@ def test_the_old_replicas_go_when_the_new_ones_are_in_sync(rules: type[Rules]) -
     assert where(scene) == ((2, 3), (), ())
     assert scene.led() == (2, 1, (2, 3), ())
     assert listed(scene) == []
+
+
+def test_a_partition_that_loses_replicas_waits_until_those_that_stay_are_in_sync() -> None:
+    """Otherwise only one copy would be left of three (PartitionReassignmentReplicas)."""
+    scene = scene_of(1, 2, 3)
+    scene.alter(1, [1, 3])
+    assert move(scene, [1, 2]) is None
+    assert where(scene) == ((1, 2, 3), (), (3,))
+    assert scene.led() == (1, 0, (1, 3), ())
+    scene.alter(1, [1, 2, 3])
+    assert where(scene) == ((1, 2), (), ())
+    assert scene.led() == (1, 1, (1, 2), ())
 
 
 def test_a_move_is_cancelled_and_changed() -> None:
