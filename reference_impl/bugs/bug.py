@@ -189,6 +189,7 @@ WITHOUT_BUG = {
     "check_replica_epoch": _OF_REPLICAS,
     "low_watermark": _OF_REPLICAS,
     "acts_as_leader": _OF_REPLICAS,
+    "gives_up_replica": _OF_REPLICAS.replace("test_followers", "test_failed_disks"),
     "is_caught_up": _OF_ISR,
     "decided": (
         "one step of one process decides on a transaction and writes its markers, so a run cannot"

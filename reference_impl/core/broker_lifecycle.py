@@ -14,6 +14,7 @@ from reference_impl.core.controller.features import REGISTERED
 from reference_impl.core.controller.leaders.broker_changes import SESSION_TIMEOUT
 from reference_impl.core.effects import Effect, Report, Stop
 from reference_impl.core.refused import Refused
+from reference_impl.core.replication.directories import watch_directories
 from reference_impl.core.replication.isr import watch_followers
 from reference_impl.core.requests.asking_controller import ask_controller
 from reference_impl.core.requests.producer_id_blocks import ask_for_blocks
@@ -29,12 +30,13 @@ SHUTDOWN_INTERVAL_MS = 50
 
 
 def begin(broker: Broker) -> None:
-    """Start the broker's life cycle, and the task that runs as long as the process. A node that is
+    """Start the broker's life cycle, and the tasks that run as long as the process. A node that is
     a controller alone is no broker."""
     if broker.membership.is_broker:
         ask_for_blocks(broker)
         broker.outbox.post("lifecycle", live(broker))
         broker.outbox.post("followers", watch_followers(broker))
+        broker.outbox.post("directories", watch_directories(broker))
 
 
 def live(broker: Broker) -> Iterator[Effect]:

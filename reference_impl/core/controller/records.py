@@ -6,11 +6,8 @@ from collections.abc import Mapping, Sequence
 from uuid import UUID
 
 from reference_impl.core.controller.image.metadata_image import TOPIC_RESOURCE
+from reference_impl.core.controller.image.registrations import UNASSIGNED
 from reference_impl.wire import Struct, definition
-
-UNASSIGNED_DIRECTORY = UUID(int=0)
-"""The directory id of a replica while its broker, which has several log directories, has not chosen
-one (DirectoryId.UNASSIGNED)."""
 
 
 def new_topic(name: str, topic_id: UUID) -> Struct:
@@ -37,7 +34,7 @@ def new_partition(
         leader=isr[0],
         leader_epoch=0,
         partition_epoch=0,
-        directories=[known.get(replica, UNASSIGNED_DIRECTORY) for replica in replicas],
+        directories=[known.get(replica, UNASSIGNED) for replica in replicas],
     )
 
 

@@ -23,6 +23,7 @@ from reference_impl.core.handlers.alter_user_scram_credentials import (
 )
 from reference_impl.core.handlers.among_nodes import among_nodes
 from reference_impl.core.handlers.api_versions import handle_api_versions
+from reference_impl.core.handlers.assign_replicas_to_dirs import handle_assign_replicas_to_dirs
 from reference_impl.core.handlers.begin_quorum_epoch import handle_begin_quorum_epoch
 from reference_impl.core.handlers.broker_heartbeat import handle_broker_heartbeat
 from reference_impl.core.handlers.broker_registration import handle_broker_registration
@@ -208,6 +209,7 @@ _CONTROLLER: dict[int, tuple[Handler, int, int]] = {
     ApiKey.UNREGISTER_BROKER: (handle_unregister_broker, 0, 0),
     ApiKey.ALLOCATE_PRODUCER_IDS: (handle_allocate_producer_ids, 0, 0),
     ApiKey.CONTROLLER_REGISTRATION: (handle_controller_registration, 0, 0),
+    ApiKey.ASSIGN_REPLICAS_TO_DIRS: (handle_assign_replicas_to_dirs, 0, 0),
 }
 _OF_THE_QUORUM = (ApiKey.DESCRIBE_QUORUM, ApiKey.ADD_RAFT_VOTER, ApiKey.REMOVE_RAFT_VOTER)
 CONTROLLER: dict[int, Api] = {

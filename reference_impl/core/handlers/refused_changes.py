@@ -162,5 +162,6 @@ REFUSE_CHANGE: Mapping[int, Refuse] = {
     ApiKey.UNREGISTER_BROKER: on_top("UnregisterBrokerResponse"),
     ApiKey.ALLOCATE_PRODUCER_IDS: on_top("AllocateProducerIdsResponse"),
     ApiKey.CONTROLLER_REGISTRATION: on_top("ControllerRegistrationResponse"),
+    ApiKey.ASSIGN_REPLICAS_TO_DIRS: on_top("AssignReplicasToDirsResponse"),
 }
 """API key -> the function that refuses such a request to a controller."""

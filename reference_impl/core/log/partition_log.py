@@ -72,6 +72,8 @@ class PartitionLog(ReadableLog):
         self._now_ms = opening.now_ms
         self._retired = RetiredSegments()
         self.is_closed = False
+        self.last_write_failed = False
+        """Whether the last batch could not be written, though there was room on the disk."""
 
     @classmethod
     def open(
@@ -143,7 +145,7 @@ class PartitionLog(ReadableLog):
 
     def _write(self, data: bytearray | memoryview, batch: BatchHeader, now_ms: int) -> AppendResult:
         self._flush_state.check()
-        self._now_ms = now_ms
+        self._now_ms, self.last_write_failed = now_ms, True
         base_offset, last_offset = batch.base_offset, batch.last_offset
         # Kafka, too, notes the epoch first: an epoch without records does no harm.
         self.leader_epochs.assign(batch.partition_leader_epoch, base_offset)
@@ -155,6 +157,9 @@ class PartitionLog(ReadableLog):
         except BrokenSegment as error:
             self._flush_state.failure = error
             raise
+        except StorageError as error:
+            self.last_write_failed = not error.no_space
+            raise
         self._log_end_offset = last_offset + 1
         if batch.producer_id >= 0:
             completed = self.producer_state.update(batch, base_offset, data)
@@ -163,6 +168,7 @@ class PartitionLog(ReadableLog):
         unflushed = last_offset + 1 - self._flush_state.recovery_point
         if unflushed >= self.config.flush_messages or self.flush_is_due(now_ms):
             self.flush()
+        self.last_write_failed = False
         stamp = batch.max_timestamp if self.config.uses_log_append_time else NO_TIMESTAMP
         return AppendResult(base_offset, last_offset, stamp, self._log_start_offset)
 

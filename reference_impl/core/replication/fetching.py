@@ -98,6 +98,13 @@ class Followers:
         for index in topic.partitions:
             self._leave((topic.topic_id, index))
 
+    def stop(self, key: ReplicaKey) -> None:
+        """Fetch a partition no more, since its log takes no records. A fetch from the end of the
+        log would tell the leader that this replica is in sync."""
+        leader = self._leaders.get(key)
+        if leader is not None:
+            self._sources[leader].session.drop(key)
+
     def _copy(self, key: ReplicaKey) -> Copy | None:
         leader = self._leaders.get(key)
         return None if leader is None else self._sources[leader].copies.get(key)
@@ -143,7 +150,7 @@ class Followers:
                 continue  # it has left while others had their turn
             copy = source.copies[key]
             partition = self._partition(copy)
-            if partition is not None:
+            if partition is not None and partition.log.is_trusted:
                 try:
                     yield from self._copying.prepare(partition)
                 except StorageError as error:

@@ -60,6 +60,12 @@ class Replicating:
         first)."""
         return leader == node_id and is_registered
 
+    def gives_up_replica(self, isr: Collection[int], node_id: int) -> bool:
+        """Return whether a broker that cannot use the files of its replica gives it up: another
+        replica is in sync, and can lead (KIP-858, the directory LOST). The last one in sync is
+        kept: it takes no more records, but those that it has can still be read."""
+        return bool(set(isr) - {node_id})
+
     # --- the ISR ------------------------------------------------------------------------------
 
     def is_caught_up(

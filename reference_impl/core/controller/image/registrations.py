@@ -14,6 +14,10 @@ from uuid import UUID
 from reference_impl.core.security.listeners import Endpoint
 from reference_impl.wire import Definition, Malformed, Struct, definition
 
+MIGRATING, UNASSIGNED, LOST = UUID(int=0), UUID(int=1), UUID(int=2)
+"""The directory ids that name no directory: of a replica from before KIP-858, of one whose broker,
+which has several directories, has not chosen one, and of one whose files cannot be used
+(DirectoryId.java)."""
 NO_CHANGE = 0
 """BrokerRegistrationFencingChange.NONE, BrokerRegistrationInControlledShutdownChange.NONE."""
 
@@ -54,6 +58,10 @@ class BrokerImage:
     def is_cordoned(self) -> bool:
         """Whether no directory of the broker takes new partitions."""
         return bool(self.log_dirs) and set(self.log_dirs) <= set(self.cordoned_log_dirs)
+
+    def has_online(self, directory: UUID) -> bool:
+        """Return whether a replica in this directory can be used (DirectoryId.isOnline)."""
+        return directory in (MIGRATING, UNASSIGNED) or directory in self.log_dirs
 
     def to_record(self) -> Struct:
         """Return the record that registers the broker as it is now

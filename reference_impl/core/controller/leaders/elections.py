@@ -55,13 +55,14 @@ def circumstances_of(
         election = Election.UNCLEAN if is_unclean else Election.ONLINE
     lost = {event.gone, event.shut_down_uncleanly}
 
-    def is_live(replica: int) -> bool:
-        if replica in lost:
+    def may_lead(replica: int, directory: UUID) -> bool:
+        broker = brokers.get(replica)
+        if broker is None or replica in lost or not broker.has_online(directory):
             return False
-        return replica == event.come or rules.may_lead(brokers.get(replica))
+        return replica == event.come or rules.may_lead(broker)
 
     return Circumstances(
-        is_live,
+        may_lead,
         min(int(configs[MIN_ISR]), len(topic.partitions[0].replicas)),
         controller.image.features.get(ELIGIBLE_REPLICAS, 0) > 0,
         election,

@@ -21,6 +21,7 @@ from reference_impl.core.controller.image.metadata_image import (
     RECOVERING,
     PartitionImage,
 )
+from reference_impl.core.controller.image.registrations import UNASSIGNED
 from reference_impl.core.rules import Rules
 from reference_impl.wire import Struct, definition
 
@@ -44,8 +45,8 @@ class Election(Enum):
 class Circumstances:
     """The conditions on which a change depends, other than the partition's state."""
 
-    is_live: Callable[[int], bool]
-    """Whether a broker may lead."""
+    may_lead: Callable[[int, UUID], bool]
+    """Whether a broker may lead a replica that lies in this directory."""
     min_isr: int
     has_elr: bool = True
     """Whether the cluster keeps eligible leader replicas (eligible.leader.replicas.version)."""
@@ -102,17 +103,22 @@ def elected(
     rules: Rules, old: PartitionImage, target: PartitionImage, circumstances: Circumstances
 ) -> tuple[int, bool]:
     """Return the leader, NO_LEADER if no replica may lead, and whether it may lack records."""
+    where = dict(zip(old.replicas, target.directories, strict=False))
+
+    def is_live(replica: int) -> bool:
+        return circumstances.may_lead(replica, where.get(replica, UNASSIGNED))
+
     for replica in _candidates(old, target, circumstances.election):
-        if rules.may_be_elected(target, replica) and circumstances.is_live(replica):
+        if rules.may_be_elected(target, replica) and is_live(replica):
             return replica, False
     if circumstances.has_elr and not (target.isr or target.elr):
         # Balanced recovery: whoever led last is the best that there is (KIP-966).
         for last in old.last_known_elr if len(old.last_known_elr) == 1 else ():
-            if circumstances.is_live(last):
+            if is_live(last):
                 return last, True
     is_allowed = circumstances.election is Election.UNCLEAN
     for replica in rules.unclean_candidates(target.replicas, is_allowed):
-        if circumstances.is_live(replica):
+        if is_live(replica):
             return replica, True
     return NO_LEADER, False
 
@@ -138,12 +144,13 @@ def _last_known(old: PartitionImage, leader: int, circumstances: Circumstances) 
 def _directories(
     old: PartitionImage, target: PartitionImage, circumstances: Circumstances
 ) -> tuple[UUID, ...]:
-    """Return the directory of each replica: the one that it had, else its broker's."""
+    """Return the directory of each replica: the one that it had or that its broker has chosen, else
+    its broker's only one."""
     if target.directories != old.directories:
         return target.directories
     had = dict(zip(old.replicas, old.directories, strict=False))
     given = {**(circumstances.directories or {}), **had}
-    return tuple(given.get(replica, UUID(int=0)) for replica in target.replicas)
+    return tuple(given.get(replica, UNASSIGNED) for replica in target.replicas)
 
 
 def change_record(
