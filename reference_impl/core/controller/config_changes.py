@@ -12,7 +12,12 @@ from dataclasses import dataclass
 
 from reference_impl.core.configs.broker import KNOWN_CONFIGS
 from reference_impl.core.configs.client_metrics import MATCH, check_client_metrics
-from reference_impl.core.configs.dynamic import ALL_BROKERS, MIN_INSYNC_REPLICAS, check_dynamic
+from reference_impl.core.configs.dynamic import (
+    ALL_BROKERS,
+    MIN_INSYNC_REPLICAS,
+    check_dynamic,
+    config_in_force,
+)
 from reference_impl.core.configs.group import check_group_configs
 from reference_impl.core.configs.keys import BadConfig, ConfigKey
 from reference_impl.core.configs.topic import TOPIC_CONFIGS, check_topic_configs
@@ -144,14 +149,15 @@ def _topic(role: Role, name: str) -> Configured:
 
 
 def _broker(role: Role, name: str) -> Configured:
+    config = role.config
     if name != ALL_BROKERS:
-        check_own_id(role, name)
+        config = config_in_force(role.started_with, role.image, node_id_in(name))
     return Configured(
         BROKER_RESOURCE,
         name,
         role.image.configs_of_broker(name),
         KNOWN_CONFIGS,
-        lambda overrides: check_dynamic(overrides, role.config),
+        lambda overrides: check_dynamic(overrides, config),
         ErrorCode.INVALID_REQUEST,  # not INVALID_CONFIG, for compatibility (KAFKA-13609)
     )
 
@@ -184,15 +190,31 @@ def _client_metrics(role: Role, name: str) -> Configured:
     )
 
 
-def check_own_id(role: Role, name: str) -> None:
-    """Raise Refused unless this is the id of the broker that received the request."""
+def node_id_in(name: str) -> int:
+    """Return the node id that is the name of a broker's resource, or raise Refused."""
     if not name.isdecimal() or len(name) > ID_DIGITS_MAX:
         raise Refused(ErrorCode.INVALID_REQUEST, f"Broker id must be an integer, but it is: {name}")
-    if int(name) != role.node_id:
+    return int(name)
+
+
+def check_own_id(node_id: int, name: str) -> None:
+    """Raise Refused unless the name of a broker's resource stands for all brokers, or for the
+    broker that received the request: it alone knows all of its own configuration."""
+    if name != ALL_BROKERS and node_id_in(name) != node_id:
         raise Refused(
             ErrorCode.INVALID_REQUEST,
-            f"Unexpected broker id, expected {role.node_id} or empty string, but received {name}",
+            f"Unexpected broker id, expected {node_id} or empty string, but received {name}",
         )
+
+
+def check_node_exists(controller: Controller, name: str) -> None:
+    """Raise Refused unless the name of a broker's resource stands for all brokers or a node that
+    has registered (QuorumController.ConfigResourceExistenceChecker)."""
+    if name == ALL_BROKERS:
+        return
+    node_id, image = node_id_in(name), controller.image
+    if node_id not in image.brokers and node_id not in image.controllers:
+        raise Refused(ErrorCode.BROKER_ID_NOT_REGISTERED, f"No node with id {node_id} found.")
 
 
 _FINDERS: dict[int, Callable[[Role, str], Configured]] = {

@@ -68,6 +68,7 @@ from reference_impl.core.handlers.fetch_metadata import handle_fetch_metadata
 from reference_impl.core.handlers.fetch_snapshot import handle_fetch_snapshot
 from reference_impl.core.handlers.find_coordinator import handle_find_coordinator
 from reference_impl.core.handlers.forwarding import forward, forward_change_of_topics
+from reference_impl.core.handlers.forwarding_configs import forward_change_of_configs
 from reference_impl.core.handlers.get_telemetry_subscriptions import (
     handle_get_telemetry_subscriptions,
 )
@@ -139,7 +140,7 @@ BROKER: dict[int, Api] = {
     ApiKey.CREATE_ACLS: Api(forward, 1, 3),
     ApiKey.DELETE_ACLS: Api(forward, 1, 3),
     ApiKey.DESCRIBE_CONFIGS: Api(handle_describe_configs, 1, 4),
-    ApiKey.ALTER_CONFIGS: Api(forward, 0, 2),
+    ApiKey.ALTER_CONFIGS: Api(forward_change_of_configs, 0, 2),
     ApiKey.ALTER_REPLICA_LOG_DIRS: Api(handle_alter_replica_log_dirs, 1, 2),
     ApiKey.DESCRIBE_LOG_DIRS: Api(handle_describe_log_dirs, 1, 5),
     ApiKey.SASL_AUTHENTICATE: Api(handle_sasl_authenticate, 0, 2),
@@ -150,7 +151,7 @@ BROKER: dict[int, Api] = {
     ApiKey.DESCRIBE_DELEGATION_TOKEN: Api(handle_describe_delegation_token, 1, 3),
     ApiKey.DELETE_GROUPS: Api(handle_delete_groups, 0, 2, refuse=refusals.refuse_delete),
     ApiKey.ELECT_LEADERS: Api(forward, 0, 2),
-    ApiKey.INCREMENTAL_ALTER_CONFIGS: Api(forward, 0, 1),
+    ApiKey.INCREMENTAL_ALTER_CONFIGS: Api(forward_change_of_configs, 0, 1),
     ApiKey.ALTER_PARTITION_REASSIGNMENTS: Api(forward, 0, 1),
     ApiKey.LIST_PARTITION_REASSIGNMENTS: Api(forward, 0, 0),
     ApiKey.OFFSET_DELETE: Api(

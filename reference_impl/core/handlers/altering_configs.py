@@ -8,9 +8,18 @@ from __future__ import annotations
 
 from collections.abc import Callable, Generator, Mapping
 
-from reference_impl.core.controller.config_changes import Configured, change_to, find_configured
+from reference_impl.core.controller.config_changes import (
+    Configured,
+    change_to,
+    check_node_exists,
+    find_configured,
+)
 from reference_impl.core.controller.controller import Controller
-from reference_impl.core.controller.image.metadata_image import GROUP_RESOURCE, TOPIC_RESOURCE
+from reference_impl.core.controller.image.metadata_image import (
+    BROKER_RESOURCE,
+    GROUP_RESOURCE,
+    TOPIC_RESOURCE,
+)
 from reference_impl.core.effects import Effect, GiveWay
 from reference_impl.core.events import Request
 from reference_impl.core.refused import Refused
@@ -48,6 +57,8 @@ def alter_all(
                 raise Refused(ErrorCode.INVALID_REQUEST, "Each resource must appear at most once.")
             check_form(resource)
             may_alter(controller, request, resource)
+            if resource.resource_type == BROKER_RESOURCE:
+                check_node_exists(controller, resource.resource_name)
             configured = find_configured(controller, resource.resource_type, resource.resource_name)
             after = wanted(configured, resource)
             change_to(controller, configured, after, validate_only=request.body.validate_only)

@@ -18,8 +18,9 @@ from reference_impl.core.configs.entries import (
     group_entries,
     topic_entries,
 )
-from reference_impl.core.controller.config_changes import find_configured
+from reference_impl.core.controller.config_changes import check_own_id, find_configured
 from reference_impl.core.controller.image.metadata_image import (
+    BROKER_RESOURCE,
     CLIENT_METRICS_RESOURCE,
     GROUP_RESOURCE,
     TOPIC_RESOURCE,
@@ -82,6 +83,8 @@ def entries_of(
 ) -> Iterator[ConfigEntry]:
     """Yield the keys of a resource, all of them or only those with these names, or raise
     Refused."""
+    if resource_type == BROKER_RESOURCE:
+        check_own_id(broker.node_id, name)
     resource = find_configured(broker, resource_type, name)
     if resource_type == TOPIC_RESOURCE:
         return topic_entries(broker, resource.overrides, only)

@@ -1,0 +1,67 @@
+"""Forward changes of configurations, except those of other brokers' own.
+
+Source: ConfigAdminManager.java (preprocess, reassembleIncrementalResponse). The configuration of
+one broker is changed by a request to that broker. The controller, which may be on another node,
+then changes what it is told.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import replace
+
+from reference_impl.core.broker import Broker
+from reference_impl.core.controller.config_changes import check_own_id
+from reference_impl.core.controller.image.metadata_image import BROKER_RESOURCE
+from reference_impl.core.effects import Effect, Respond
+from reference_impl.core.events import Request
+from reference_impl.core.handlers.forwarding import forward, outcome
+from reference_impl.core.refused import Refused
+from reference_impl.wire import Struct, request_definition, response_definition
+
+
+def forward_change_of_configs(broker: Broker, request: Request) -> Iterator[Effect]:
+    """Let the active controller handle the request, without the rows that name another broker.
+    Refuse these."""
+    asked = request.body
+    refused = rows_of_others(broker, request)
+    if not refused:
+        yield from forward(broker, request)
+        return
+    rest = [row for place, row in enumerate(asked.resources) if place not in refused]
+    answers: list[Struct] = []
+    if rest:
+        of = request_definition(request.api_key)
+        body = of.new(resources=rest, validate_only=asked.validate_only)
+        end = yield from outcome(broker, replace(request, body=body))
+        if not isinstance(end, Respond):
+            yield end
+            return
+        answers = list(end.body.responses)
+    for place, row in sorted(refused.items()):
+        answers.insert(place, row)
+    yield Respond(request, response_definition(request.api_key).new(responses=answers))
+
+
+def rows_of_others(broker: Broker, request: Request) -> dict[int, Struct]:
+    """Return the rows of the answer, by their places, for the resources that are other brokers. The
+    controller refuses what is named twice."""
+    resources, of = request.body.resources, response_definition(request.api_key)
+    times = Counter((row.resource_type, row.resource_name) for row in resources)
+    refused = {}
+    for place, row in enumerate(resources):
+        key = row.resource_type, row.resource_name
+        if row.resource_type != BROKER_RESOURCE or times[key] > 1:
+            continue
+        try:
+            check_own_id(broker.node_id, row.resource_name)
+        except Refused as error:
+            refused[place] = of.struct(
+                "AlterConfigsResourceResponse",
+                error_code=error.code,
+                error_message=error.message,
+                resource_type=row.resource_type,
+                resource_name=row.resource_name,
+            )
+    return refused
