@@ -406,8 +406,9 @@ def directory_id(node: int) -> UUID:
     return uuid_of(f"{node}{'A' * 21}")
 
 
-def format_directory(storage: MemoryStorage, node: int) -> None:
-    """Make the disk one of a node of this cluster, as `kafka-storage format` does."""
+def format_directory(storage: MemoryStorage, node: int, fill: str = "A") -> None:
+    """Make the disk one of a node of this cluster, as `kafka-storage format` does. fill: a letter
+    of the directory's id."""
     storage.make_directory("data")
-    lines = f"cluster.id={CLUSTER_ID}\ndirectory.id={node}{'A' * 21}\nnode.id={node}\nversion=1\n"
+    lines = f"cluster.id={CLUSTER_ID}\ndirectory.id={node}{fill * 20}A\nnode.id={node}\nversion=1\n"
     storage.write_atomically("data/meta.properties", lines.encode())

@@ -12,6 +12,7 @@ from reference_impl.core.partitions.partition import Partition
 from reference_impl.core.replication.directories import directory_of
 from reference_impl.core.rules import Rules
 from reference_impl.core.storage import MemoryStorage, StorageError
+from reference_impl.core.tests.cluster import format_directory
 from reference_impl.core.tests.replicated_cluster import ReplicatedCluster, values_of
 from reference_impl.wire import ErrorCode
 
@@ -117,3 +118,21 @@ def test_the_last_replica_in_sync_stays_leader_so_that_its_records_can_be_read()
     cluster.run(3_000)
     assert cluster.leader() == leader
     assert directory_of(cluster.partition(leader).state, leader) != LOST
+
+
+def test_a_broker_with_a_new_disk_says_that_its_replicas_lie_there() -> None:
+    cluster = cluster_with_topic()
+    leader, bad = cluster.leader(), cluster.followers()[0]
+    cluster.produce(leader, "a")
+    cluster.run(1_000)
+    before = directory_of(cluster.partition(leader).state, bad)
+    cluster.kill(bad)
+    cluster.disks[bad] = MemoryStorage()
+    format_directory(cluster.disks[bad], bad, "B")
+    cluster.boot(bad)
+    cluster.run(6_000)
+    state = cluster.partition(cluster.leader()).state
+    assert set(state.isr) == {1, 2, 3}
+    own = cluster.nodes[bad].broker.data_directory.directory_id
+    assert before != own == directory_of(state, bad)
+    assert values_of(cluster.partition(bad)) == ["a"]
