@@ -1,16 +1,28 @@
-"""The features of a cluster: which levels this version can work at, and which a new cluster has.
+"""The features of a cluster: which levels this version can work at, which a new cluster has, and
+how they change.
 
-Source: KIP-584, KIP-1022 (features whose lowest level is 0); MetadataVersion.java, Feature.java,
-KRaftVersion.java.
+Source: KIP-584, KIP-778, KIP-966, KIP-1022 (features whose lowest level is 0);
+MetadataVersion.java, Feature.java, KRaftVersion.java, FeatureControlManager.java (updateFeature),
+ConfigurationControlManager.java (maybeGenerateElrSafetyRecords).
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
 
+from reference_impl.core.configs.dynamic import ALL_BROKERS, MIN_INSYNC_REPLICAS
+from reference_impl.core.controller.controller import Controller
+from reference_impl.core.controller.image.metadata_image import BROKER_RESOURCE
+from reference_impl.core.controller.image.registrations import (
+    BrokerImage,
+    ControllerImage,
+    Features,
+)
+from reference_impl.core.controller.records import config_record
 from reference_impl.core.quorum.voters.voter_set import KRAFT_VERSIONS
+from reference_impl.core.refused import Refused
 from reference_impl.core.storage import StorageError
-from reference_impl.wire import Struct, definition
+from reference_impl.wire import ErrorCode, Struct, definition
 
 METADATA, GROUPS, TRANSACTIONS = "metadata.version", "group.version", "transaction.version"
 KRAFT = "kraft.version"
@@ -57,3 +69,86 @@ def first_levels() -> list[Struct]:
         for name in names
         if SUPPORTED[name][1] > 0 and name != KRAFT
     ]
+
+
+# --- changes ------------------------------------------------------------------------------------
+
+UPGRADE, SAFE_DOWNGRADE, UNSAFE_DOWNGRADE = 1, 2, 3
+"""FeatureUpdate.UpgradeType."""
+
+
+def records_of_update(controller: Controller, updates: Sequence[Struct]) -> list[Struct]:
+    """Return the records that set these features to their new levels. Raise Refused if one of them
+    cannot have its level."""
+    records: list[Struct] = []
+    for update in updates:
+        name, level = update.feature, update.max_version_level
+        problem = _problem_with(controller, update)
+        if problem is not None:
+            raise Refused(
+                ErrorCode.INVALID_UPDATE_VERSION,
+                f"Invalid update version {level} for feature {name}. {problem}",
+            )
+        if name == KRAFT:  # it is at this level: the quorum keeps it
+            continue
+        records.append(definition("FeatureLevelRecord").new(name=name, feature_level=level))
+        if name == ELIGIBLE_REPLICAS and level > 0:
+            records += safety_records(controller)
+    return records
+
+
+def _problem_with(controller: Controller, update: Struct) -> str | None:
+    """Return the reason why a feature cannot have a level, or None if it can."""
+    name, level, kind = update.feature, update.max_version_level, update.upgrade_type
+    if kind not in (UPGRADE, SAFE_DOWNGRADE, UNSAFE_DOWNGRADE):
+        return "The controller does not support the given upgrade type."
+    current = controller.image.features.get(name, 0)
+    if name == KRAFT:
+        current = controller.metadata.log.voters.latest.kraft_version
+    if level < 0:
+        return "A feature version cannot be less than 0."
+    reason = next(_reasons_against(controller, name, level), None)
+    if reason is not None:
+        return reason
+    if level < current and kind == UPGRADE:
+        return (
+            "Can't downgrade the version of this feature without setting the upgrade type to either"
+            " safe or unsafe downgrade."
+        )
+    if level > current and kind != UPGRADE:
+        return "Can't downgrade to a newer version."
+    if name == KRAFT and level != current:
+        if level < current:
+            return "Can't downgrade the version of this feature."
+        return "This version of the controller cannot upgrade a quorum whose voters are configured."
+    return None
+
+
+def _reasons_against(controller: Controller, name: str, level: int) -> Iterator[str]:
+    """Yield the nodes that do not support a level of a feature, and why
+    (QuorumFeatures.reasonNotSupported)."""
+    image = controller.image
+    nodes = [(f"Local controller {controller.node_id}", SUPPORTED.get(name))]
+    registered: list[BrokerImage | ControllerImage] = [*image.controllers.values()]
+    for each in (*registered, *image.brokers.values()):
+        kind = "Controller" if isinstance(each, ControllerImage) else "Broker"
+        found = each.features.get(name, Features(0, 0) if level == 0 else None)
+        levels = None if found is None else (found.lowest, found.highest)
+        nodes.append((f"{kind} {each.node_id}", levels))
+    for node, levels in nodes:
+        if levels is None:
+            yield f"{node} does not support this feature."
+        elif not levels[0] <= level <= levels[1]:
+            yield f"{node} only supports versions {levels[0]}-{levels[1]}"
+
+
+def safety_records(controller: Controller) -> Iterator[Struct]:
+    """Yield the records without which eligible leader replicas would not be safe:
+    min.insync.replicas belongs to the cluster then, and to no broker (KIP-966)."""
+    image = controller.image
+    if MIN_INSYNC_REPLICAS not in image.configs_of_broker(ALL_BROKERS):
+        value = controller.started_with.text(MIN_INSYNC_REPLICAS)
+        yield config_record(BROKER_RESOURCE, ALL_BROKERS, MIN_INSYNC_REPLICAS, value)
+    for broker in image.brokers:
+        if MIN_INSYNC_REPLICAS in image.configs_of_broker(str(broker)):
+            yield config_record(BROKER_RESOURCE, str(broker), MIN_INSYNC_REPLICAS, None)

@@ -102,6 +102,7 @@ from reference_impl.core.handlers.sasl_handshake import handle_sasl_handshake
 from reference_impl.core.handlers.sync_group import handle_sync_group
 from reference_impl.core.handlers.txn_offset_commit import handle_txn_offset_commit
 from reference_impl.core.handlers.unregister_broker import handle_unregister_broker
+from reference_impl.core.handlers.update_features import handle_update_features
 from reference_impl.core.handlers.update_raft_voter import handle_update_raft_voter
 from reference_impl.core.handlers.vote import handle_vote
 from reference_impl.core.handlers.write_txn_markers import handle_write_txn_markers
@@ -167,6 +168,7 @@ BROKER: dict[int, Api] = {
     ApiKey.DESCRIBE_CLUSTER: Api(handle_describe_cluster, 0, 2),
     ApiKey.DESCRIBE_PRODUCERS: Api(handle_describe_producers, 0, 0),
     ApiKey.UNREGISTER_BROKER: Api(forward, 0, 0),
+    ApiKey.UPDATE_FEATURES: Api(forward, 0, 2),
     ApiKey.DESCRIBE_TRANSACTIONS: Api(handle_describe_transactions, 0, 0),
     ApiKey.LIST_TRANSACTIONS: Api(handle_list_transactions, 0, 2),
     ApiKey.GET_TELEMETRY_SUBSCRIPTIONS: Api(handle_get_telemetry_subscriptions, 0, 0),
@@ -208,6 +210,7 @@ _CONTROLLER: dict[int, tuple[Handler, int, int]] = {
     ApiKey.BROKER_REGISTRATION: (handle_broker_registration, 0, 4),
     ApiKey.BROKER_HEARTBEAT: (handle_broker_heartbeat, 0, 2),
     ApiKey.UNREGISTER_BROKER: (handle_unregister_broker, 0, 0),
+    ApiKey.UPDATE_FEATURES: (handle_update_features, 0, 2),
     ApiKey.ALLOCATE_PRODUCER_IDS: (handle_allocate_producer_ids, 0, 0),
     ApiKey.CONTROLLER_REGISTRATION: (handle_controller_registration, 0, 0),
     ApiKey.ASSIGN_REPLICAS_TO_DIRS: (handle_assign_replicas_to_dirs, 0, 0),

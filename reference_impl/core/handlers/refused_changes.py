@@ -160,6 +160,7 @@ REFUSE_CHANGE: Mapping[int, Refuse] = {
     ApiKey.BROKER_REGISTRATION: on_top("BrokerRegistrationResponse"),
     ApiKey.BROKER_HEARTBEAT: on_top("BrokerHeartbeatResponse"),
     ApiKey.UNREGISTER_BROKER: on_top("UnregisterBrokerResponse"),
+    ApiKey.UPDATE_FEATURES: on_top("UpdateFeaturesResponse"),
     ApiKey.ALLOCATE_PRODUCER_IDS: on_top("AllocateProducerIdsResponse"),
     ApiKey.CONTROLLER_REGISTRATION: on_top("ControllerRegistrationResponse"),
     ApiKey.ASSIGN_REPLICAS_TO_DIRS: on_top("AssignReplicasToDirsResponse"),

@@ -11,8 +11,6 @@ from reference_impl.core.tests.world import World
 from reference_impl.wire import ApiKey, ErrorCode
 from reference_impl.wire.tests.test_tables import java_rows
 
-NOT_SERVED = {ApiKey.UPDATE_FEATURES}
-"""The APIs that Kafka's brokers forward, and that ours do not serve."""
 BETWEEN_NODES = {
     ApiKey.ALLOCATE_PRODUCER_IDS,
     ApiKey.ALTER_PARTITION,
@@ -31,8 +29,7 @@ def test_each_role_serves_what_kafka_gives_it() -> None:
     of_brokers = {key for key, (_, *listeners) in rows.items() if "BROKER" in listeners}
     of_controllers = {key for key, (_, *listeners) in rows.items() if "CONTROLLER" in listeners}
     forwarded = {key for key in of_brokers if rows[key][0] == "true"}
-    assert forwarded >= NOT_SERVED
-    assert forwarded - NOT_SERVED == FORWARDED
+    assert forwarded == FORWARDED
     assert CONTROLLER.keys() <= of_controllers
     assert BROKER.keys() <= of_brokers
 

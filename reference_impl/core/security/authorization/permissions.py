@@ -128,6 +128,7 @@ PERMISSIONS: dict[ApiKey, tuple[Permission, ...]] = {
     ApiKey.ADD_RAFT_VOTER: (ALTER_CLUSTER,),
     ApiKey.REMOVE_RAFT_VOTER: (ALTER_CLUSTER,),
     ApiKey.UNREGISTER_BROKER: (ALTER_CLUSTER,),
+    ApiKey.UPDATE_FEATURES: (ALTER_CLUSTER,),
     # Configurations: those of brokers belong to the cluster.
     ApiKey.DESCRIBE_CONFIGS: (
         DESCRIBE_CONFIGS_OF_CLUSTER,
