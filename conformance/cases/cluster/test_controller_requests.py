@@ -209,3 +209,32 @@ def test_only_a_partitions_leader_alters_it(wire: Wire) -> None:
         expect(altered(*arguments), codes, f"(error, error of the partition): {what}")
     after = wire.topic_metadata(topic.name).partitions[0]
     expect(sorted(after.isr_nodes), sorted(before.isr_nodes), "ISR afterwards")
+
+
+@case("KRFT-15", "DescribeQuorum", spec="KIP-858, AssignReplicasToDirs", priority="P2")
+def test_a_broker_says_where_only_its_own_replicas_lie(wire: Wire) -> None:
+    """AssignReplicasToDirs gets UNKNOWN_TOPIC_ID (100) for a topic that does not exist,
+    UNKNOWN_TOPIC_OR_PARTITION (3) for such a partition, and NOT_LEADER_OR_FOLLOWER (6) for a
+    partition of which the broker has no replica; with another epoch than the broker's the whole
+    request gets STALE_BROKER_EPOCH (77)."""
+    controller = at_active(wire)
+    epoch, topic = registered(wire, controller), wire.create_topic()
+    api, directory = "AssignReplicasToDirs", uuid.uuid4()
+
+    def assign(topic_id: uuid.UUID, index: int, broker_epoch: int = epoch) -> tuple[int, list[int]]:
+        row = part(api, "PartitionData", partition_index=index)
+        of_topic = part(api, "TopicData", topic_id=topic_id, partitions=[row])
+        told = part(api, "DirectoryData", id=directory, topics=[of_topic])
+        body = request(api, broker_id=STRANGER, broker_epoch=broker_epoch, directories=[told])
+        answer = controller.call(api, 0, body)
+        rows = [r for d in answer.directories for t in d.topics for r in t.partitions]
+        return answer.error_code, [r.error_code for r in rows]
+
+    for topic_id, index, code in (
+        (uuid.uuid4(), 0, ErrorCode.UNKNOWN_TOPIC_ID),
+        (topic.id, 7, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION),
+        (topic.id, 0, ErrorCode.NOT_LEADER_OR_FOLLOWER),
+    ):
+        expect(assign(topic_id, index), (0, [code]), "(error, errors of the partitions)")
+    stale = assign(topic.id, 0, epoch - 1)[0]
+    expect(stale, ErrorCode.STALE_BROKER_EPOCH, "error with an older epoch")

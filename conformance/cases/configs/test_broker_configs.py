@@ -285,7 +285,7 @@ def test_min_insync_replicas_belongs_to_the_whole_cluster(wire: Wire, version: i
         errors = alter(wire, version, {name: [wrong]}, resource_type=BROKER)
         expect(errors, {name: ErrorCode.INVALID_CONFIG}, "errors")
     expect(setting(wire, broker, key, BROKER), (value, source), "(value, source) afterwards")
-    topic = wire.create_topic().name
+    topic = wire.create_topic(with_defaults=True).name
     expect(setting(wire, topic, key), (value, source), "(value, source) of a topic that sets none")
 
 
