@@ -150,7 +150,7 @@ class Followers:
                 continue  # it has left while others had their turn
             copy = source.copies[key]
             partition = self._partition(copy)
-            if partition is not None and partition.log.is_trusted:
+            if partition is not None:
                 try:
                     yield from self._copying.prepare(partition)
                 except StorageError as error:
@@ -247,9 +247,10 @@ class Followers:
     # --- partitions ---------------------------------------------------------------------------
 
     def _partition(self, copy: Copy) -> Partition | None:
-        """Return the partition of a copy, unless it is offline, or led by another meanwhile."""
+        """Return the partition of a copy, unless it is offline, its log takes no records, or it is
+        led by another meanwhile."""
         partition = self._replicas.get(copy.topic, copy.key[1])
-        if partition is None or partition.topic_id != copy.key[0]:
+        if partition is None or partition.topic_id != copy.key[0] or not partition.log.is_trusted:
             return None
         return partition if partition.leader_epoch == copy.leader_epoch else None
 

@@ -14,7 +14,9 @@ from reference_impl.core.rules import Rules
 from reference_impl.core.storage import MemoryStorage, StorageError
 from reference_impl.core.tests.cluster import format_directory
 from reference_impl.core.tests.replicated_cluster import ReplicatedCluster, values_of
-from reference_impl.wire import ErrorCode
+from reference_impl.wire import ErrorCode, definition
+
+FETCHED = definition("FetchResponse")
 
 
 class KeepEachReplica(Rules):
@@ -136,3 +138,17 @@ def test_a_broker_with_a_new_disk_says_that_its_replicas_lie_there() -> None:
     own = cluster.nodes[bad].broker.data_directory.directory_id
     assert before != own == directory_of(state, bad)
     assert values_of(cluster.partition(bad)) == ["a"]
+
+
+def test_an_answer_that_comes_late_lets_no_failed_log_be_fetched_again() -> None:
+    cluster = cluster_with_topic()
+    leader, bad = cluster.leader(), cluster.followers()[0]
+    break_log(cluster.partition(bad))
+    cluster.run(1_500)
+    followers = cluster.nodes[bad].broker.followers
+    source, topic_id = followers._sources[leader], cluster.partition(bad).topic_id
+    assert not source.session.positions
+    row = FETCHED.struct("PartitionData", high_watermark=0)
+    topic = FETCHED.struct("FetchableTopicResponse", topic_id=topic_id, partitions=[row])
+    list(followers._take(leader, source, FETCHED.new(responses=[topic])))
+    assert not source.session.positions
