@@ -6,8 +6,8 @@ Computed partition by partition (`transaction_evidence`), then judged transactio
 
 - `commit`, `abort`: the marker that a raw read shows after the record;
 - `delivered`: a read_committed reader received the record;
-- `passed`: a read_committed reader went, in one session, from a lower to a higher offset without
-  receiving it;
+- `passed`: a read_committed reader went, in one session, from a lower offset, or from its recorded
+  start, to a higher offset without receiving it;
 - `lacking`: no reader ever received it, though readers read on to the end (only for transactions
   that another of their records shows to be committed);
 - `unmarked`: no marker follows it, though the last stable offset had passed it;
@@ -48,7 +48,7 @@ from linearizability.ingest import (
 from linearizability.plans import collect
 from linearizability.reads.final_reads import unseen
 from linearizability.reads.inferred_log import ACKNOWLEDGED, at_or_above_log_start
-from linearizability.reads.readers import steps
+from linearizability.reads.readers import first_steps, steps
 
 COLUMNS: Mapping[str, Any] = {
     "txn": pl.Int64,
@@ -120,10 +120,11 @@ def delivered(events: pl.LazyFrame, sent: pl.LazyFrame) -> pl.LazyFrame:
 
 
 def passed(events: pl.LazyFrame, sent: pl.LazyFrame) -> pl.LazyFrame:
-    """Return the records that some read_committed reader skipped, each with the first such
-    reader."""
+    """Return the records that some read_committed reader skipped, between two records or between
+    the start of its session and its first record, each with the first such reader."""
+    first = first_steps(events).drop("begun_ns")
     jumps = (
-        steps(events)
+        pl.concat([steps(events), first], how="diagonal")
         .filter((pl.col("isolation") == READ_COMMITTED) & (pl.col("offset") > pl.col("before") + 1))
         .group_by(*KEY, "before", after="offset")
         .agg(pl.min("before_op", "op_id"))

@@ -37,6 +37,30 @@ def start(position: Row) -> Any:
     return position["offset"]
 
 
+def first_steps(rows: list[Row]) -> list[tuple[Row, Row]]:
+    """Return the first record of each session, paired with a made-up record just before the
+    recorded start."""
+    sessions: dict[Any, Row] = {}
+    for row in sorted(rows, key=lambda r: (r["op_id"], r["record_index"])):
+        if is_read(row) and row["replica"] is None:
+            sessions.setdefault((row["place"], row["process"], row["session"]), row)
+    pairs = []
+    for session, first in sessions.items():
+        begun = [
+            r
+            for r in rows
+            if r["f"] == "position"
+            and r["type"] == "ok"
+            and start(r) is not None
+            and (r["place"], r["process"], r["session"]) == session
+        ]
+        if begun:
+            last = max(begun, key=lambda r: (r["op_id"], r["record_index"]))
+            if last["op_id"] <= first["op_id"]:
+                pairs.append((last | {"offset": start(last) - 1}, first))
+    return pairs
+
+
 def visible(proofs: list[Row]) -> bool:
     outcomes = {r["outcome"] for r in proofs} - {None}
     outcome = outcomes.pop() if len(outcomes) == 1 else None

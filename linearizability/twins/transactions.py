@@ -11,7 +11,7 @@ from linearizability.twins.facts import (
     markers_behind,
     may_be_gone,
 )
-from linearizability.twins.readings import steps
+from linearizability.twins.readings import first_steps, steps
 
 
 def counts(rows: list[Row], row: Row) -> bool:
@@ -36,7 +36,7 @@ def evidence(rows: list[Row], send: Row) -> list[tuple[str, list[int]]]:
     if given:
         found.append(("delivered", [min(given)]))
     jumps: dict[tuple[int, int], list[tuple[int, int]]] = {}
-    for before, after in steps(rows):
+    for before, after in steps(rows) + first_steps(rows):
         inside = before["offset"] < offset < after["offset"]
         if after in committed and inside and not compacted_away(rows, here, offset):
             jump = (before["offset"], after["offset"])

@@ -2,8 +2,8 @@
 
 from typing import Any
 
-from linearizability.twins.facts import Found, Row, is_proof, is_read, may_be_gone, operations
-from linearizability.twins.readings import start, steps, visible
+from linearizability.twins.facts import Found, Row, is_proof, may_be_gone, operations
+from linearizability.twins.readings import first_steps, steps, visible
 
 
 def poll_skips(rows: list[Row]) -> Found:
@@ -37,30 +37,6 @@ def poll_skips(rows: list[Row]) -> Found:
             shown = min(proofs, key=lambda r: r["op_id"])
             found.add(("poll-skip", operations(before, row, shown), row["place"]))
     return found
-
-
-def first_steps(rows: list[Row]) -> list[tuple[Row, Row]]:
-    """Return the first record of each session, paired with a made-up record just before the
-    recorded start."""
-    sessions: dict[Any, Row] = {}
-    for row in sorted(rows, key=lambda r: (r["op_id"], r["record_index"])):
-        if is_read(row) and row["replica"] is None:
-            sessions.setdefault((row["place"], row["process"], row["session"]), row)
-    pairs = []
-    for session, first in sessions.items():
-        begun = [
-            r
-            for r in rows
-            if r["f"] == "position"
-            and r["type"] == "ok"
-            and start(r) is not None
-            and (r["place"], r["process"], r["session"]) == session
-        ]
-        if begun:
-            last = max(begun, key=lambda r: (r["op_id"], r["record_index"]))
-            if last["op_id"] <= first["op_id"]:
-                pairs.append((last | {"offset": start(last) - 1}, first))
-    return pairs
 
 
 def _early_starts(rows: list[Row]) -> Found:

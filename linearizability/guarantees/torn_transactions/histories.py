@@ -2,6 +2,7 @@
 
 from linearizability.hand_written.rows import (
     ABORT,
+    BEGINS,
     COMMIT,
     END,
     RAW,
@@ -65,6 +66,9 @@ VALID: Valid = {
     "one reader skips the second record, another receives it": (
         [*BOTH, UNKNOWN, P(1, 0), *OVER, P(2, 1, **THERE, process=3)]
     ),
+    "the reader began behind the second record": (
+        [*BOTH, UNKNOWN, P(1, 0), BEGINS(2, **THERE), P(8, 3, **THERE)]
+    ),
     "an aborted record is read, which another checker reports": [*BOTH, ABORT, P(1, 0), *OVER],
     "only one partition's marker was read": [*BOTH, UNKNOWN, *TWO_READS[:2], P(2, 1, **THERE)],
 }
@@ -72,6 +76,10 @@ VALID: Valid = {
 INVALID: Invalid = {
     "one of two records is read, and the outcome is unknown": (
         [*BOTH, UNKNOWN, P(1, 0), *OVER],
+        [("torn-transaction", (0, 2, 5, 6, 7))],
+    ),
+    "one of two records is read, and the other lies before the first that its reader received": (
+        [*BOTH, UNKNOWN, P(1, 0), BEGINS(0, **THERE), P(8, 3, **THERE)],
         [("torn-transaction", (0, 2, 5, 6, 7))],
     ),
     "one of two records is read, and nobody ended the transaction": (
