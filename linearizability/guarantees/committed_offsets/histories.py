@@ -89,6 +89,11 @@ VALID: Valid = {
     "a commit of an older generation was not acknowledged": (
         [COMMITS(2, generation=2), COMMITS(1, generation=1, type="info")]
     ),
+    "an older generation's commit of unknown outcome began before the newer one's was accepted": [
+        COMMITS(2, generation=2, t_complete_ns=25),
+        COMMITS(1, generation=1, type="info"),
+        ASKS(1),
+    ],
     "a commit of an older generation is for another partition": (
         [COMMITS(2, generation=2), COMMITS(1, generation=1, partition=1)]
     ),
@@ -185,6 +190,10 @@ INVALID: Invalid = {
     "OffsetFetch returns a commit that was replaced a minute before": (
         [COMMITS(1), COMMITS(2), ASKS(1, final=False, **MUCH_LATER)],
         [("unexplained-offset", (1, 2))],
+    ),
+    "a commit of unknown outcome takes effect although its generation was over": (
+        [COMMITS(2, generation=2), COMMITS(1, generation=1, type="info"), ASKS(1)],
+        [("unexplained-offset", (0, 2))],
     ),
     "a commit of an older generation is acknowledged": (
         [COMMITS(2, generation=2), COMMITS(1, generation=1)],

@@ -58,6 +58,34 @@ def commit_for_its_own_past(rows: list[Row], rng: Random) -> list[Row] | None:
     return [*(row | own if row in commits else row for row in broken), *owned]
 
 
+def take_effect_though_fenced(rows: list[Row], rng: Random) -> list[Row] | None:
+    """Plant an anomaly: after the end of the run two members commit, each in a new generation. Then
+    the first one's next commit gets no answer, but takes effect."""
+    commits = [r for r in rows if r["f"] == F.COMMIT_OFFSETS.value and r["type"] == "ok"]
+    if not commits:
+        return None
+    victim = rng.choice(commits)
+    place = {column: victim[column] for column in ("topic", "partition", "group")}
+    offset = 1 + max(row.get("offset") or 0 for row in rows)
+    newest = max(row.get("generation") or 0 for row in commits)
+    told = [
+        {"generation": newest + 1, "member_id": "first", "offset": offset},
+        {"generation": newest + 2, "member_id": "second", "offset": offset + 1},
+        {"generation": newest + 1, "member_id": "first", "offset": offset + 2, "type": "info"},
+        {"f": F.FETCH_OFFSETS.value, "offset": offset + 2, "final": True},
+    ]
+    at_ns = over_ns(rows) + 1
+    late = [
+        {"op_id": NOT_OURS - n, "t_invoke_ns": at_ns + 2 * n, "t_complete_ns": at_ns + 2 * n + 1}
+        for n in range(len(told))
+    ]
+    asked = [
+        _of_nobody(F.COMMIT_OFFSETS) | place | time | row
+        for row, time in zip(told, late, strict=True)
+    ]
+    return [*rows, *asked]
+
+
 def commit_after_a_successor(rows: list[Row], rng: Random) -> list[Row] | None:
     """Plant an anomaly: two members commit for a partition in one generation, and then the first
     commits once more."""
@@ -177,6 +205,9 @@ CLAUSES: Clauses = {
     ),
     "a commit in an older generation is accepted": by(
         "old-generation-commits", commit_for_a_past_generation, commit_for_its_own_past
+    ),
+    "a commit of unknown outcome takes effect although its generation was over": by(
+        "unexplained-offset", take_effect_though_fenced
     ),
     "a member commits after its successor within a generation": by(
         "two-owners", commit_after_a_successor

@@ -45,6 +45,10 @@ UNSTABLE = (
 IN_FORCE = IS_OK & pl.col("txn").is_null() & pl.col("t_complete_ns").is_not_null()
 """The condition on a commit that is in force from its acknowledgement on, until a later one."""
 OF_GENERATION = COMMITTED & IN_FORCE & (pl.col("generation") >= 0).fill_null(False)
+UNSURE_OF_GENERATION = (
+    COMMITTED & ~IS_OK & pl.col("txn").is_null() & (pl.col("generation") >= 0).fill_null(False)
+)
+"""The condition on a commit of unknown outcome whose generation is known."""
 OF_GROUP = [*KEY, "group"]
 MAY_BE_OLD_NS = 60 * 1_000_000_000
 """The nanoseconds for which a broker without followers may continue to answer."""
@@ -93,15 +97,16 @@ class CommittedOffsets(Checker):
       the end had been acknowledged, or the largest time-out and the coordinator's check for
       timed-out transactions were over. Faults in the minute before excuse this (`overdue.py`).
 
-    Commits that overlap may have reached the coordinator in any order. A commit of unknown outcome
-    may reach it until a minute after its end. The offsets of a transaction that was not aborted
-    take effect with its end, but their place in the order of commits is that of TxnOffsetCommit
-    (OffsetMetadataManager.replayEndTransactionMarker). A former
-    coordinator that does not know its successor answers from its old state, since OffsetFetch is
-    not replicated: until the final phase an answer may be a minute old. The history must contain
-    every commit of the group, and every deletion (OffsetDelete, DeleteGroups) as a commit without
-    an offset. No offset may have expired during the run (offsets.retention.minutes, a week): a
-    recorder that cannot exclude this records no fetches.
+    Commits that overlap may have reached the coordinator in any order. A commit of unknown
+    outcome may reach it until a minute after its end, but explains no answer if its generation
+    was over when it was invoked: the coordinator must refuse it. The offsets of a transaction
+    that was not aborted take effect with its end, but their place in the order of commits is
+    that of TxnOffsetCommit (OffsetMetadataManager.replayEndTransactionMarker). A former
+    coordinator that does not know its successor answers from its old state, since OffsetFetch
+    is not replicated: until the final phase an answer may be a minute old. The history must
+    contain every commit of the group, and every deletion (OffsetDelete, DeleteGroups) as a
+    commit without an offset. No offset may have expired during the run
+    (offsets.retention.minutes, a week): a recorder that cannot exclude this records no fetches.
 
     Source: KIP-447 (require_stable); KIP-496; KIP-229; OffsetFetchResponse.json, CommittedOffset;
     OffsetCommitRequest.json, GenerationIdOrMemberEpoch. Counted: answers, and accepted commits
@@ -178,16 +183,17 @@ class CommittedOffsets(Checker):
         return count(events.filter(FETCHED | UNSTABLE | OF_GENERATION))
 
 
-def of_older_generations(events: pl.LazyFrame) -> pl.LazyFrame:
-    """Return the accepted commits of a generation that were invoked after a commit of a newer
+def of_older_generations(events: pl.LazyFrame, which: pl.Expr = OF_GENERATION) -> pl.LazyFrame:
+    """Return the commits (which: the accepted ones) that were invoked after a commit of a newer
     generation was accepted. Where members are known, only commits of another member count: under
     KIP-848 a member may use an older epoch of its own if it already had the partition in it
     (KIP-1251). For classic members, their own commits count as well."""
-    commits = events.filter(OF_GENERATION).select(
-        *OF_GROUP, "op_id", "member_id", "generation", "t_invoke_ns", "t_complete_ns"
-    )
+    columns = (*OF_GROUP, "op_id", "member_id", "generation", "t_invoke_ns", "t_complete_ns")
+    commits = events.filter(which).select(columns)
     first = (
-        commits.sort("t_complete_ns", "op_id")
+        events.filter(OF_GENERATION)
+        .select(columns)
+        .sort("t_complete_ns", "op_id")
         .group_by(*OF_GROUP, "generation", "member_id", maintain_order=True)
         .agg(accepted_ns=pl.col("t_complete_ns").first(), newest_op=pl.col("op_id").first())
     )
@@ -378,7 +384,9 @@ def with_last_commit(events: pl.LazyFrame) -> pl.LazyFrame:
 def explained(fetches: pl.LazyFrame, events: pl.LazyFrame) -> pl.LazyFrame:
     """Return the answers that some commit explains, which had begun before the answer: OF_GROUP,
     op_id, commit_op; in_time: whether the commit can have reached the coordinator after the last
-    commit in force began. Commits whose outcome is known are left out if they cannot."""
+    commit in force began. Commits whose outcome is known are left out if they cannot, and those of
+    unknown outcome if their generation was over."""
+    fenced = of_older_generations(events, UNSURE_OF_GENERATION)
     commits = events.filter(COMMITTED).select(
         *OF_GROUP,
         pl.col("offset").fill_null(NO_POSITION),
@@ -392,6 +400,7 @@ def explained(fetches: pl.LazyFrame, events: pl.LazyFrame) -> pl.LazyFrame:
     return (
         fetches.with_columns(pl.col("offset").fill_null(NO_POSITION))
         .join(commits, on=[*OF_GROUP, "offset"])
+        .join(fenced.select(*OF_GROUP, commit_op="op_id"), on=[*OF_GROUP, "commit_op"], how="anti")
         .with_columns(in_time=in_time)
         .filter(
             (pl.col("begun_ns") <= pl.col("answered_ns"))

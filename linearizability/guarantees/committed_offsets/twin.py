@@ -97,6 +97,7 @@ def committed_offsets(rows: list[Row]) -> Found:
             if r["offset"] == fetch["offset"]
             and r["t_invoke_ns"] <= fetch["t_complete_ns"]
             and (r["type"] != "ok" or r["detail"] in (None, fetch["detail"] or ""))
+            and (r["type"] == "ok" or not _newer_before(rows, r))
         ]
         in_time = [r for r in explanations if latest is None or _reached_ns(r) >= latest]
         late = [r for r in explanations if r["type"] != "ok"]
@@ -145,24 +146,33 @@ def _two_owners(rows: list[Row]) -> Found:
 
 def _old_generations(rows: list[Row]) -> Found:
     found: Found = set()
-    commits = _commits_of_generations(rows)
-    for commit in commits:
-        before = [
-            r
-            for r in commits
-            if (r["place"], r["group"]) == (commit["place"], commit["group"])
-            and r["t_complete_ns"] < commit["t_invoke_ns"]
-            and (
-                r["member_id"] is None
-                or r["member_id"] != commit["member_id"]
-                or _is_classic(rows, commit)
-            )
-        ]
-        newest = max((r["generation"] for r in before), default=-1)
-        if newest > commit["generation"]:
-            first = min((r for r in before if r["generation"] == newest), key=_by_answer)
+    for commit in _commits_of_generations(rows):
+        newer = _newer_before(rows, commit)
+        newest = max((r["generation"] for r in newer), default=-1)
+        if newer:
+            first = min((r for r in newer if r["generation"] == newest), key=_by_answer)
             found.add(("old-generation-commits", operations(commit, first), commit["place"]))
     return found
+
+
+def _newer_before(rows: list[Row], commit: Row) -> list[Row]:
+    """Return the commits of newer generations that were accepted before this one was invoked, and
+    so forbid it."""
+    if commit["txn"] is not None or (commit["generation"] or 0) < 0:
+        return []
+    return [
+        r
+        for r in _commits_of_generations(rows)
+        if commit["generation"] is not None
+        and r["generation"] > commit["generation"]
+        and (r["place"], r["group"]) == (commit["place"], commit["group"])
+        and r["t_complete_ns"] < commit["t_invoke_ns"]
+        and (
+            r["member_id"] is None
+            or r["member_id"] != commit["member_id"]
+            or _is_classic(rows, commit)
+        )
+    ]
 
 
 def _is_classic(rows: list[Row], commit: Row) -> bool:
