@@ -1,6 +1,6 @@
 """Histories written by hand for `offset_gaps`."""
 
-from linearizability.hand_written.rows import LOG, RAW, TXN, WHOLE, Invalid, P, S, Valid
+from linearizability.hand_written.rows import BEGINS, LOG, RAW, TXN, WHOLE, Invalid, P, S, Valid
 
 OURS = {"client": "confluent"}
 
@@ -18,6 +18,11 @@ VALID: Valid = {
     "the read did not record its rows": [S(1, 0), P(1, 0), WHOLE(2)],
     "a read_committed read passes over an aborted record": LOG(1, None, isolation="read_committed"),
     "compaction removed the last offset": [S(2, 1, key="k"), *LOG(1, None)],
+    "a whole read begins at its log start": LOG(None, None, 3, log_start=2),
+    "a whole read began above the log start, since it was told so": (
+        [*LOG(None, 2), BEGINS(1, asked="earliest", log_start=0, op_id=1000)]
+    ),
+    "a follower's log may begin later": LOG(None, 2, replica=2),
     "two reads cover different parts of the log": [RAW(1, 0), RAW(2, 5, op_id=1001)],
     "the log start has passed the missing offsets": (
         [P(1, 0, **OURS), P(2, 5, **OURS), WHOLE(6, log_start=5)]
@@ -36,6 +41,11 @@ VALID: Valid = {
 
 INVALID: Invalid = {
     "the log ends before the high watermark": (LOG(1, 2, None), [("offset-gap", (1000,))]),
+    "the log begins after its log start": (LOG(None, 2, 3), [("offset-gap", (1000,))]),
+    "a poll skips an offset, and the history does not name the clients": (
+        [S(1, 0), P(1, 0), P(2, 2)],
+        [("offset-gap", (1, 2))],
+    ),
     "a follower's log ends before its high watermark": (
         [*LOG(1, 2), *LOG(1, None, replica=2)],
         [("offset-gap", (1000,))],

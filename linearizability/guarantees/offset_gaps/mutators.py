@@ -56,6 +56,25 @@ def end_a_read_early(rows: list[Row], rng: Random) -> list[Row] | None:
     return [row for row in rows if not _is_of(row, end) or row["offset"] < victim["offset"]]
 
 
+@where_nothing_is_compacted
+def begin_a_read_late(rows: list[Row], rng: Random) -> list[Row] | None:
+    """Plant an anomaly: a complete raw read of a leader lacks its first records, though it names
+    the same log start."""
+    starts = log_starts(rows)
+    victims = [
+        (row, end)
+        for end in rows
+        if end["f"] == F.READ_ALL.value and end["type"] == "ok" and end.get("client") == "raw"
+        if end.get("replica") is None
+        for row in rows
+        if _is_of(row, end) and row["offset"] > max(starts[row["partition"]], end["log_start"])
+    ]
+    if not victims:
+        return None
+    victim, end = rng.choice(victims)
+    return [row for row in rows if not _is_of(row, end) or row["offset"] >= victim["offset"]]
+
+
 def _is_of(row: Row, end: Row) -> bool:
     """Return whether the row shows a record of the same read as the row `end`."""
     same = ("op_id", "partition", "replica")
@@ -64,6 +83,9 @@ def _is_of(row: Row, end: Row) -> bool:
 
 CLAUSES: Clauses = {
     "a raw read shows a gap without compaction": by("offset-gap", leave_a_hole),
+    "a complete raw read of a leader lacks the first records from its log start on": by(
+        "offset-gap", begin_a_read_late
+    ),
     "a complete raw read lacks the last records below its high watermark": by(
         "offset-gap", end_a_read_early
     ),

@@ -12,7 +12,7 @@ from linearizability.guarantees.poll_skips.rule import passed_over
 from linearizability.ingest import HAS_RECORD, IS_SEND, KEY, READ_COMMITTED, WHOLE_READ
 from linearizability.reads.inferred_log import at_or_above_log_start
 from linearizability.reads.raw_reads import IS_RAW, READ, raw_records
-from linearizability.reads.readers import steps
+from linearizability.reads.readers import IS_MISLED, steps
 
 RAW = "raw"
 """The name of the client that reads raw, with control records."""
@@ -24,7 +24,8 @@ class OffsetGaps(Checker):
     """A raw read goes from one offset to another that is not the next. Or an ordinary reader does,
     in a partition without transactions, over offsets that appear nowhere else in the history (if a
     record is known to be there, `poll_skips` reports it). Or a complete raw read shows records, but
-    lacks the last one below the high watermark that it names.
+    lacks the last one below the high watermark that it names, or, from a leader, the first one at
+    the log start that it names.
 
     A leader gives each record the next offset, and a new leader continues at the end of its log
     (UnifiedLog.append; LogValidator.assignOffsets). Control records, which readers skip, are only
@@ -63,8 +64,13 @@ class OffsetGaps(Checker):
             "before",
             "offset",
         )
+        begun = self._kept(begun_late(events), events)
+        late = pl.format(
+            "a complete read from log start {} on shows nothing before offset {}", "start", "offset"
+        )
         return pl.concat(
             [
+                describe(begun, KEY, "offset-gap", ["op_id"], late, "broker"),
                 describe(ended, KEY, "offset-gap", ["op_id"], short, "broker"),
                 describe(in_log, KEY, "offset-gap", ["op_id"], message, "broker"),
                 describe(seen, KEY, "offset-gap", ["before_op", "op_id"], message),
@@ -88,6 +94,22 @@ def in_raw_reads(events: pl.LazyFrame) -> pl.LazyFrame:
     return after_another.join(compactable(events), on=KEY, how="anti")
 
 
+def begun_late(events: pl.LazyFrame) -> pl.LazyFrame:
+    """Return the complete raw reads from leaders, of logs that are not compacted, whose first
+    record (offset) is not the one at their log start (start). `poll_skips` reports those that were
+    given a later offset to begin at."""
+    first = events.filter(HAS_RECORD).group_by(READ).agg(pl.col("offset").min())
+    return (
+        events.filter(WHOLE_READ & (pl.col("client") == RAW) & pl.col("replica").is_null())
+        .filter((pl.col("isolation") != READ_COMMITTED).fill_null(True))
+        .select(*READ, start="log_start")
+        .join(events.filter(IS_MISLED), on=READ, how="anti", nulls_equal=True)
+        .join(first, on=READ, nulls_equal=True)
+        .filter(pl.col("start") < pl.col("offset"))
+        .join(compactable(events), on=KEY, how="anti")
+    )
+
+
 def ended_early(events: pl.LazyFrame) -> pl.LazyFrame:
     """Return the complete raw reads, of logs that are not compacted, whose last record is not the
     one below their high watermark. before: the offset of that last record; offset: the high
@@ -108,4 +130,4 @@ def in_plain_partitions(events: pl.LazyFrame) -> pl.LazyFrame:
     transactions and raw reads."""
     other = events.filter((IS_SEND & pl.col("txn").is_not_null()) | IS_RAW).select(KEY).unique()
     plain = events.join(pl.concat([other, compactable(events)]), on=KEY, how="anti")
-    return steps(plain.filter((pl.col("client") != JEPSEN) & pl.col("control").is_null()))
+    return steps(plain.filter(pl.col("client").ne_missing(JEPSEN) & pl.col("control").is_null()))

@@ -12,7 +12,7 @@ def offset_gaps(rows: list[Row]) -> Found:
     transactional = {r["place"] for r in rows if r["f"] == "send" and r["txn"] is not None} | {
         read[0]["place"] for read in raw_reads(rows)
     }
-    ours = [r for r in rows if r["client"] not in (None, "jepsen") and r["control"] is None]
+    ours = [r for r in rows if r["client"] != "jepsen" and r["control"] is None]
     for before, row in steps(ours):
         known = any(
             r["place"] == row["place"]
@@ -29,7 +29,31 @@ def offset_gaps(rows: list[Row]) -> Found:
         deleted = row["offset"] - 1 < log_start(rows, row["place"])
         if hole and not deleted and not is_compacted(rows, row["place"]):
             found.add(("offset-gap", operations(before, row), row["place"]))
-    return found | _ended_early(rows)
+    return found | _begun_late(rows) | _ended_early(rows)
+
+
+def _begun_late(rows: list[Row]) -> Found:
+    """Return complete raw reads of leaders whose first record is not the one at the log start."""
+    found: Found = set()
+    for end in rows:
+        is_whole = end["f"] == "read_all" and end["type"] == "ok" and end["client"] == "raw"
+        if not is_whole or end["isolation"] == "read_committed" or end["replica"] is not None:
+            continue
+        own = [r for r in rows if (r["place"], r["op_id"]) == (end["place"], end["op_id"])]
+        own = [r for r in own if r["replica"] is None]
+        first = min((r["offset"] for r in own if is_read(r)), default=0)
+        misled = [
+            r
+            for r in own
+            if (r["f"], r["type"], r["asked"]) == ("position", "ok", "earliest")
+            and None not in (r["offset"], r["log_start"])
+            and r["log_start"] < r["offset"]
+        ]
+        if end["log_start"] is None or misled or first - 1 < log_start(rows, end["place"]):
+            continue
+        if end["log_start"] < first and not is_compacted(rows, end["place"]):
+            found.add(("offset-gap", operations(end), end["place"]))
+    return found
 
 
 def _ended_early(rows: list[Row]) -> Found:
