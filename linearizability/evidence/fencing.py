@@ -13,6 +13,8 @@ kinds of rows:
   (KIP-360);
 - `offsets`: TxnOffsetCommit accepted an offset;
 - `ended`: EndTxn accepted the end of a transaction, whose epoch other rows tell;
+- `replaced`: InitProducerId returned another producer id for the same transactional id
+  (`other_producers`);
 - `early`: a commit was refused as fenced although nothing can have fenced its producer
   (`early_aborts`).
 
@@ -27,6 +29,7 @@ from typing import Any
 import polars as pl
 
 from linearizability.evidence.early_aborts import fenced_early
+from linearizability.evidence.removals import IS_TOPIC, setting
 from linearizability.history import PARTITION, F
 from linearizability.ingest import IS_OK, IS_SEND, KEY, NO_TOPIC_ID
 from linearizability.reads.inferred_log import ACKNOWLEDGED
@@ -34,7 +37,7 @@ from linearizability.reads.raw_reads import IS_RAW, OF_PRODUCER, raw_records
 
 BEHIND, PAIRS, WROTE = "behind", "pairs", "wrote"
 GIVEN, REJOINED, OFFSETS, ENDED = "given", "rejoined", "offsets", "ended"
-EARLY = "early"
+EARLY, REPLACED = "early", "replaced"
 COLUMNS: Mapping[str, Any] = {
     "kind": pl.String,
     "producer_id": pl.Int64,
@@ -52,6 +55,12 @@ COLUMNS: Mapping[str, Any] = {
     "asked_op": pl.Int64,
 }
 NAMES_EPOCH = (pl.col("producer_id") >= 0) & (pl.col("producer_epoch") >= 0)
+LAST_EPOCH = 2**15 - 2
+"""The epoch after which a transactional id gets a new producer id
+(ProducerIdAndEpoch, TransactionMetadata.isEpochExhausted)."""
+REMEMBERED_NS = 3_600 * 1_000_000_000
+"""The nanoseconds for which a coordinator remembers any transactional id. The default of
+transactional.id.expiration.ms is a week."""
 OF_TRANSACTION = ["txn", "producer_id", "producer_epoch"]
 OF_EARLY = ("txn", "known_op", "asked_op", "asked_ns")
 REQUESTS = (F.INIT_PRODUCER.value, F.SEND_OFFSETS.value, F.COMMIT.value, F.ABORT.value)
@@ -106,7 +115,53 @@ def of_requests(events: pl.LazyFrame) -> pl.LazyFrame:
     )
     early = pl.LazyFrame(fenced_early(events), schema={name: COLUMNS[name] for name in OF_EARLY})
     early = early.with_columns(kind=pl.lit(EARLY), topic_id=pl.lit(NO_TOPIC_ID))
-    return pl.concat([told, rejoined(events), _whole(early)])
+    return pl.concat([told, rejoined(events), other_producers(events), _whole(early)])
+
+
+def other_producers(events: pl.LazyFrame) -> pl.LazyFrame:
+    """Return rows (COLUMNS) of the producer ids that InitProducerId returned for a transactional id
+    that had another one, although that one's epoch was not the last: then nothing fences the former
+    producer. producer_epoch: the epoch of the former id when it was given; each transaction and
+    each InitProducerId since then may have raised it by two. Unclean elections excuse
+    coordinators that have forgotten their ids."""
+    is_init = (pl.col("f") == F.INIT_PRODUCER.value) & IS_OK & NAMES_EPOCH
+    inits = events.filter(
+        is_init & pl.col("transactional_id").is_not_null() & pl.col("t_complete_ns").is_not_null()
+    )
+    is_unclean = setting("unclean.leader.election.enable").str.to_lowercase() == "true"
+    run = events.select(
+        raised=2 * (pl.col("txn").n_unique() + pl.col("f").is_in(REQUESTS).sum().cast(pl.Int64)),
+        is_unclean=(IS_TOPIC & is_unclean.fill_null(False)).any(),
+    )
+    former = inits.sort("t_complete_ns", "op_id").select(
+        "transactional_id",
+        "producer_epoch",
+        former_id="producer_id",
+        known_ns="t_complete_ns",
+        known_op="op_id",
+    )
+    return _whole(
+        inits.sort("t_invoke_ns", "op_id")
+        .select("transactional_id", "producer_id", began_ns="t_invoke_ns", asked_op="op_id")
+        .join_asof(
+            former,
+            left_on="began_ns",
+            right_on="known_ns",
+            by="transactional_id",
+            strategy="backward",
+            allow_exact_matches=False,
+            check_sortedness=False,
+        )
+        .join(run, how="cross")
+        .filter(
+            (pl.col("producer_id") != pl.col("former_id"))
+            & (pl.col("began_ns") - pl.col("known_ns") < REMEMBERED_NS)
+            & (pl.col("producer_epoch").cast(pl.Int64) + pl.col("raised") < LAST_EPOCH)
+            & ~pl.col("is_unclean")
+        )
+        .drop("known_ns")
+        .with_columns(kind=pl.lit(REPLACED))
+    )
 
 
 def rejoined(events: pl.LazyFrame) -> pl.LazyFrame:

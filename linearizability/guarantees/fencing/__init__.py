@@ -3,7 +3,8 @@
 A producer's new epoch fences the old one: no log has a record of the old epoch after one of the
 new. After InitProducerId has returned the new epoch, or a record of it has been acknowledged, the
 broker refuses the old epoch on every partition, in offset commits, and at the end of a transaction.
-InitProducerId never returns the same epoch twice. And without a newer producer,
+InitProducerId never returns the same epoch twice, nor, while a producer id has epochs left, another
+id for the same transactional id. And without a newer producer,
 none is fenced before its transaction has lasted for its time-out.
 """
 
@@ -17,6 +18,7 @@ ABOUT = About(
     claims=("TXN-1",),
     kinds={
         "reused-epoch": (Family.TRANSACTION, "two producers were given the same epoch"),
+        "other-producer-id": (Family.TRANSACTION, "a transactional id was given another producer"),
         "zombie-commits-offsets": (Family.TRANSACTION, "a fenced producer committed offsets"),
         "zombie-ends": (Family.TRANSACTION, "a fenced producer ended a transaction"),
         "fenced-early": (Family.TRANSACTION, "a transaction was aborted before its time-out"),

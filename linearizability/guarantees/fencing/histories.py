@@ -5,12 +5,14 @@ from typing import Any
 from linearizability.hand_written.rows import (
     ABORT,
     COMMIT,
+    END,
     FAULT,
     LED,
     MARKER,
     NEWER,
     RAW,
     SENDS_OFFSET,
+    TOPIC,
     TXN,
     Invalid,
     Row,
@@ -47,7 +49,32 @@ BEGIN: Row = {"f": "begin", **TXN, **BY_P}
 FIVE_SECONDS = [COMES(100), FROM(101, BEGIN), FROM(102, S(1, 0, **TXN)), FROM(106, FENCED)]
 """A transaction that was begun at 101 s and refused as fenced at 106 s."""
 
+OF_X: Row = {"transactional_id": "x"}
+UNCLEAN = TOPIC('{"unclean.leader.election.enable": "true"}')
+
 VALID: Valid = {
+    "a producer id without epochs left is replaced": (
+        [GIVES(32760, **OF_X), GIVES(0, producer_id=8, **OF_X)]
+    ),
+    "transactions may have used up the epochs of a producer id": [
+        GIVES(32755, **OF_X),
+        *[row for txn in (1, 2) for row in (S(txn, txn, txn=txn), END("commit", txn))],
+        GIVES(0, producer_id=8, **OF_X),
+    ],
+    "two producers of one transactional id come at a time": (
+        [GIVES(0, t_complete_ns=99, **OF_X), GIVES(0, producer_id=8, **OF_X)]
+    ),
+    "each transactional id has its own producer id": (
+        [GIVES(0, **OF_X), GIVES(0, producer_id=8, transactional_id="y")]
+    ),
+    "an idempotent producer gets a new id at each start": [GIVES(0), GIVES(0, producer_id=8)],
+    "an unused transactional id may be forgotten": [
+        GIVES(0, **OF_X) | at(0),
+        GIVES(0, producer_id=8, **OF_X) | at(3601),
+    ],
+    "an unclean election may lose transactional ids": (
+        [UNCLEAN, GIVES(0, **OF_X), GIVES(0, producer_id=8, **OF_X)]
+    ),
     "a producer is fenced after its transaction timed out": [*FIVE_SECONDS[:3], FROM(112, FENCED)],
     "a producer is fenced by its successor": [*FIVE_SECONDS[:3], COMES(104), FIVE_SECONDS[3]],
     "a successor's InitProducerId has an unknown outcome": (
@@ -91,6 +118,14 @@ VALID: Valid = {
 }
 
 INVALID: Invalid = {
+    "a transactional id gets another producer id": (
+        [GIVES(3, **OF_X), GIVES(0, producer_id=8, **OF_X)],
+        [("other-producer-id", (0, 1))],
+    ),
+    "a transactional id gets another producer id, after one that gets its own": (
+        [GIVES(0, **OF_X), GIVES(1, **OF_X), GIVES(0, producer_id=8, **OF_X)],
+        [("other-producer-id", (1, 2))],
+    ),
     "a producer without a successor is fenced within its time-out": (
         FIVE_SECONDS,
         [("fenced-early", (1, 3))],

@@ -88,6 +88,18 @@ def give_an_epoch_again(rows: list[Row], rng: Random) -> list[Row] | None:
     return [*rows, victim | again]
 
 
+def forget_a_transactional_id(rows: list[Row], rng: Random) -> list[Row] | None:
+    """Plant an anomaly: after the end of the run, InitProducerId returns a new producer id for a
+    transactional id that had one."""
+    given = [row for row in rows if row["f"] == F.INIT_PRODUCER.value]
+    if not given:
+        return None
+    victim = rng.choice(given)
+    later_ns = max(row["t_complete_ns"] or row["t_invoke_ns"] for row in rows) + 1
+    of_id = {"transactional_id": victim["transactional_id"]}
+    return [*rows, _answered(NOT_OURS, 0, later_ns) | of_id]
+
+
 def rejoin_though_fenced(rows: list[Row], rng: Random) -> list[Row] | None:
     """Plant an anomaly: InitProducerId accepts an epoch after it has returned a newer one."""
     epochs: dict[int, int] = {}
@@ -199,6 +211,9 @@ CLAUSES: Clauses = {
     ),
     "InitProducerId returns an epoch that was known before": by(
         "reused-epoch", give_an_epoch_again
+    ),
+    "InitProducerId returns another producer id although the former has epochs left": by(
+        "other-producer-id", forget_a_transactional_id
     ),
     "InitProducerId accepts an older epoch from a producer that wants to go on": by(
         "zombie-rejoins", rejoin_though_fenced

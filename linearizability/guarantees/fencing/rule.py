@@ -15,6 +15,7 @@ from linearizability.evidence.fencing import (
     OFFSETS,
     PAIRS,
     REJOINED,
+    REPLACED,
     WROTE,
 )
 
@@ -27,7 +28,7 @@ KINDS = {
     GIVEN: REUSED,
     REJOINED: "zombie-rejoins",
 }
-TOO_EARLY = "fenced-early"
+TOO_EARLY, OTHER_ID = "fenced-early", "other-producer-id"
 
 
 class Fencing(Checker):
@@ -39,6 +40,8 @@ class Fencing(Checker):
       transaction, to end a transaction, or to get a new epoch in exchange for its own (KIP-360;
       recorders leave out the epoch of a repeated request, which may be accepted).
     - InitProducerId returns an epoch that was known before.
+    - InitProducerId returns another producer id for a transactional id whose last one had epochs
+      left (`other_producers`): the coordinator has forgotten it, and nothing fences its producers.
     - A raw read shows a record or marker of an older epoch after one of a newer epoch.
     - A commit is refused as fenced although no newer producer can have caused that: the transaction
       is younger than its transaction.timeout.ms, its producer has not requested an abort, and no
@@ -77,16 +80,24 @@ class Fencing(Checker):
             "txn",
         )
         early = events.filter(pl.col("kind") == EARLY)
+        other = pl.format(
+            "InitProducerId returned another producer id, {}, for a transactional id whose last one"
+            " had only reached epoch {}, so nothing fences its former producer",
+            "producer_id",
+            "producer_epoch",
+        )
+        replaced = events.filter(pl.col("kind") == REPLACED)
         return pl.concat(
             [
                 describe(found, where, kinds, ["asked_op", "newest_op"], _message(), "broker"),
+                describe(replaced, where, OTHER_ID, ["known_op", "asked_op"], other, "broker"),
                 describe(early, where, TOO_EARLY, ["asked_op", "known_op"], fenced, "broker"),
             ]
         )
 
     def checked(self, events: pl.LazyFrame) -> pl.LazyFrame:
         is_later = pl.col("known_ns").count().over("producer_id") > 1
-        is_request = pl.col("kind").is_in([WROTE, OFFSETS, ENDED, REJOINED, EARLY]) | (
+        is_request = pl.col("kind").is_in([WROTE, OFFSETS, ENDED, REJOINED, EARLY, REPLACED]) | (
             (pl.col("kind") == GIVEN) & is_later
         )
         return events.select(

@@ -27,7 +27,40 @@ def fencing(rows: list[Row]) -> Found:
         if epoch < newest or (kind == "reused-epoch" and epoch == newest):
             first = min(u[4] for u in out if u[2] == newest)
             found.add((kind, tuple(sorted({asked[1], first[1]})), place))
-    return found | _fenced_early(rows)
+    return found | _other_producers(rows) | _fenced_early(rows)
+
+
+def _other_producers(rows: list[Row]) -> Found:
+    found: Found = set()
+    topics = [json.loads(r["settings"]) for r in rows if r["f"] == "topic" and r["settings"]]
+    if any(t.get("unclean.leader.election.enable", "").lower() == "true" for t in topics):
+        return found
+    requests = ("init_producer", "send_offsets", "commit", "abort")
+    raised = 2 * (len({r["txn"] for r in rows}) + sum(r["f"] in requests for r in rows))
+    inits = [
+        r
+        for r in rows
+        if (r["f"], r["type"]) == ("init_producer", "ok")
+        and None not in (r["transactional_id"], r["t_complete_ns"])
+        and None not in (r["producer_id"], r["producer_epoch"])
+        and r["producer_id"] >= 0
+        and r["producer_epoch"] >= 0
+    ]
+    for init in inits:
+        before = [
+            r
+            for r in inits
+            if r["transactional_id"] == init["transactional_id"]
+            and r["t_complete_ns"] < init["t_invoke_ns"]
+        ]
+        last = max(before, key=lambda r: (r["t_complete_ns"], r["op_id"]), default=None)
+        if last is None or last["producer_id"] == init["producer_id"]:
+            continue
+        is_recent = init["t_invoke_ns"] - last["t_complete_ns"] < 3600 * 10**9
+        if is_recent and last["producer_epoch"] + raised < 2**15 - 2:
+            ops = tuple(sorted({last["op_id"], init["op_id"]}))
+            found.add(("other-producer-id", ops, init["place"]))
+    return found
 
 
 def _fenced_early(rows: list[Row]) -> Found:
