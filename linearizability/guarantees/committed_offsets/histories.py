@@ -1,8 +1,11 @@
 """Histories written by hand for `committed_offsets`."""
 
+from typing import Any
+
 from linearizability.hand_written.rows import (
     ABORT,
     ASKS,
+    BEGINS,
     COMMITS,
     MEMBER,
     MUCH_LATER,
@@ -18,14 +21,32 @@ from linearizability.hand_written.rows import (
 UNSTABLE = ASKS(None, type="fail", error="UNSTABLE_OFFSET_COMMIT")
 
 
-def OWNS_BY(protocol: str) -> Row:
-    """Return the row in which a member reports that it owns the partition, with this group
-    protocol."""
+def OWNS_BY(protocol: str, **more: Any) -> Row:
+    """Return the row in which member m, or another, reports that it owns the partition, with this
+    group protocol."""
     settings = f'{{"group.protocol": "{protocol}"}}'
-    return PLACE | MEMBER | {"f": "owned", "generation": 1, "settings": settings}
+    return PLACE | MEMBER | {"f": "owned", "generation": 1, "settings": settings} | more
+
+
+def STARTS(offset: int | None, **more: Any) -> Row:
+    """Return the start of member m at the offset that its coordinator answered."""
+    return BEGINS(offset, asked="committed", asked_offset=offset, **MEMBER, **more)
+
+
+SUCCESSOR = {"generation": 2, "member_id": "n"}
+OWN = {"generation": 1, "member_id": "m"}
 
 
 VALID: Valid = {
+    "a member begins where its group had committed": (
+        [COMMITS(1, detail="leader epoch 1, x"), STARTS(1), ASKS(1, detail="leader epoch 1, x")]
+    ),
+    "a member begins at a commit of unknown outcome": (
+        [COMMITS(1), COMMITS(2, type="info"), STARTS(2), ASKS(2)]
+    ),
+    "a member of a new group begins without a commit": [STARTS(None), COMMITS(1), ASKS(1)],
+    "a member begins, and the history does not tell every commit": [COMMITS(1), STARTS(7)],
+    "what a member was answered is not known": [COMMITS(1), STARTS(None, type="info"), ASKS(1)],
     "a committed offset is deleted, then a new one is committed": (
         [COMMITS(1), COMMITS(None), ASKS(None), COMMITS(2), ASKS(2)]
     ),
@@ -94,6 +115,16 @@ VALID: Valid = {
         COMMITS(1, generation=1, type="info"),
         ASKS(1),
     ],
+    "a commit of an older generation is invoked before the new owner is told": [
+        OWNS_BY("classic"),
+        COMMITS(1, **OWN, t_invoke_ns=12, t_complete_ns=99),
+        OWNS_BY("classic", **SUCCESSOR),
+    ],
+    "a member of an older epoch commits for a partition that it never had": [
+        OWNS_BY("consumer", partition=1),
+        OWNS_BY("consumer", **SUCCESSOR),
+        COMMITS(1, **OWN),
+    ],
     "a commit of an older generation is for another partition": (
         [COMMITS(2, generation=2), COMMITS(1, generation=1, partition=1)]
     ),
@@ -135,6 +166,14 @@ VALID: Valid = {
 }
 
 INVALID: Invalid = {
+    "a member begins at an offset that nobody has committed": (
+        [COMMITS(1), STARTS(3), ASKS(1)],
+        [("unexplained-offset", (1,))],
+    ),
+    "a member begins without a position, a minute after its group had committed one": (
+        [COMMITS(1), STARTS(None, **MUCH_LATER), ASKS(1, **MUCH_LATER)],
+        [("forgotten-offset", (0, 1))],
+    ),
     "a commit of unknown outcome takes effect an hour after its end": (
         [COMMITS(1, type="info", **at(0)), COMMITS(2, **at(3600)), ASKS(1, **at(3700))],
         [("commit-took-effect-late", (0, 1, 2))],
@@ -194,6 +233,14 @@ INVALID: Invalid = {
     "a commit of unknown outcome takes effect although its generation was over": (
         [COMMITS(2, generation=2), COMMITS(1, generation=1, type="info"), ASKS(1)],
         [("unexplained-offset", (0, 2))],
+    ),
+    "a classic member commits after its successor was given the partition": (
+        [OWNS_BY("classic"), OWNS_BY("classic", **SUCCESSOR), COMMITS(1, **OWN)],
+        [("old-generation-commits", (1, 2))],
+    ),
+    "a member of an older epoch commits after its successor was given the partition": (
+        [OWNS_BY("consumer"), OWNS_BY("consumer", **SUCCESSOR), COMMITS(1, **OWN)],
+        [("old-generation-commits", (1, 2))],
     ),
     "a commit of an older generation is acknowledged": (
         [COMMITS(2, generation=2), COMMITS(1, generation=1)],

@@ -58,6 +58,25 @@ def commit_for_its_own_past(rows: list[Row], rng: Random) -> list[Row] | None:
     return [*(row | own if row in commits else row for row in broken), *owned]
 
 
+def commit_after_losing_the_partition(rows: list[Row], rng: Random) -> list[Row] | None:
+    """Plant an anomaly: after the end of the run a partition passes from one member to another,
+    each in a new generation, and a commit of the first one is accepted."""
+    commits = [r for r in rows if r["f"] == F.COMMIT_OFFSETS.value and r["type"] == "ok"]
+    if not commits:
+        return None
+    victim = rng.choice(commits)
+    place = {column: victim[column] for column in ("topic", "partition", "group")}
+    newest = max(row.get("generation") or 0 for row in rows)
+    settings = json.dumps({"group.protocol": rng.choice(["classic", "consumer"])})
+    first = {"generation": newest + 1, "member_id": "first"}
+    told = [
+        first | {"f": F.OWNED.value, "settings": settings},
+        {"generation": newest + 2, "member_id": "second", "f": F.OWNED.value, "settings": settings},
+        first | {"offset": 1 + max(row.get("offset") or 0 for row in rows)},
+    ]
+    return [*rows, *_in_turn(told, place, over_ns(rows) + 1)]
+
+
 def take_effect_though_fenced(rows: list[Row], rng: Random) -> list[Row] | None:
     """Plant an anomaly: after the end of the run two members commit, each in a new generation. Then
     the first one's next commit gets no answer, but takes effect."""
@@ -74,16 +93,19 @@ def take_effect_though_fenced(rows: list[Row], rng: Random) -> list[Row] | None:
         {"generation": newest + 1, "member_id": "first", "offset": offset + 2, "type": "info"},
         {"f": F.FETCH_OFFSETS.value, "offset": offset + 2, "final": True},
     ]
-    at_ns = over_ns(rows) + 1
+    return [*rows, *_in_turn(told, place, over_ns(rows) + 1)]
+
+
+def _in_turn(told: list[Row], place: Row, at_ns: int) -> list[Row]:
+    """Return the rows of commits, or of what they say, in this order from a time on."""
     late = [
         {"op_id": NOT_OURS - n, "t_invoke_ns": at_ns + 2 * n, "t_complete_ns": at_ns + 2 * n + 1}
         for n in range(len(told))
     ]
-    asked = [
+    return [
         _of_nobody(F.COMMIT_OFFSETS) | place | time | row
         for row, time in zip(told, late, strict=True)
     ]
-    return [*rows, *asked]
 
 
 def commit_after_a_successor(rows: list[Row], rng: Random) -> list[Row] | None:
@@ -99,6 +121,21 @@ def commit_after_a_successor(rows: list[Row], rng: Random) -> list[Row] | None:
         change = {"generation": generation, "member_id": member}
         rows = [changed_row(row, victim, change) for row in rows]
     return rows
+
+
+def begin_where_nobody_committed(rows: list[Row], rng: Random) -> list[Row] | None:
+    """Plant an anomaly: after the end of the run a member is told a start for its group that nobody
+    has committed."""
+    fetches = [r for r in rows if r["f"] == F.FETCH_OFFSETS.value and r["type"] == "ok"]
+    if not fetches:
+        return None
+    victim = rng.choice(fetches)
+    place = {column: victim[column] for column in ("topic", "partition", "group")}
+    offset = 1 + max(row.get("offset") or 0 for row in rows)
+    told = {"offset": offset, "asked": "committed", "asked_offset": offset, "member_id": "new"}
+    at_ns = over_ns(rows) + 1
+    time = {"t_invoke_ns": at_ns, "t_complete_ns": at_ns + 1}
+    return [*rows, _of_nobody(F.POSITION) | place | told | time]
 
 
 def take_effect_an_hour_late(rows: list[Row], rng: Random) -> list[Row] | None:
@@ -198,13 +235,19 @@ CLAUSES: Clauses = {
     "a group gets an offset that no commit explains, or none after a commit": by(
         "unexplained-offset forgotten-offset", forget_a_commit
     ),
+    "a member begins at an offset that no commit of its group explains": by(
+        "unexplained-offset", begin_where_nobody_committed
+    ),
     "a commit takes effect after a later commit had replaced it": by(
         "commit-took-effect-late unexplained-offset",
         take_effect_an_hour_late,
         put_a_transaction_above_a_later_commit,
     ),
     "a commit in an older generation is accepted": by(
-        "old-generation-commits", commit_for_a_past_generation, commit_for_its_own_past
+        "old-generation-commits",
+        commit_for_a_past_generation,
+        commit_for_its_own_past,
+        commit_after_losing_the_partition,
     ),
     "a commit of unknown outcome takes effect although its generation was over": by(
         "unexplained-offset", take_effect_though_fenced

@@ -7,7 +7,7 @@ from typing import ClassVar
 import polars as pl
 
 from linearizability.bounds import NEVER
-from linearizability.checkers.base import IS_UNSTABLE, Checker, Cut, Needs, Scope, count, describe
+from linearizability.checkers.base import IS_UNSTABLE, Checker, Cut, Needs, Scope, describe
 from linearizability.evidence.removals import setting
 from linearizability.evidence.time_outs import SWEEP_NS
 from linearizability.history import F, Type
@@ -29,6 +29,15 @@ FETCHED = (
     & pl.col("group").is_not_null()
     & pl.col("t_complete_ns").is_not_null()
 )
+BEGAN = (
+    (pl.col("f") == F.POSITION.value)
+    & IS_OK
+    & (pl.col("asked") == "committed")
+    & pl.col("topic").is_not_null()
+    & pl.col("group").is_not_null()
+    & pl.col("t_complete_ns").is_not_null()
+)
+"""The condition on a member's start at the offset that its coordinator answered (asked_offset)."""
 COMMITTED = (
     pl.col("f").is_in([F.COMMIT_OFFSETS.value, F.SEND_OFFSETS.value])
     & (pl.col("type") != Type.FAIL.value)
@@ -45,6 +54,15 @@ UNSTABLE = (
 IN_FORCE = IS_OK & pl.col("txn").is_null() & pl.col("t_complete_ns").is_not_null()
 """The condition on a commit that is in force from its acknowledgement on, until a later one."""
 OF_GENERATION = COMMITTED & IN_FORCE & (pl.col("generation") >= 0).fill_null(False)
+OWNED = (
+    (pl.col("f") == F.OWNED.value)
+    & IS_OK
+    & pl.col("topic").is_not_null()
+    & pl.col("group").is_not_null()
+    & pl.col("member_id").is_not_null()
+    & (pl.col("generation") >= 0).fill_null(False)
+    & pl.col("t_complete_ns").is_not_null()
+)
 UNSURE_OF_GENERATION = (
     COMMITTED & ~IS_OK & pl.col("txn").is_null() & (pl.col("generation") >= 0).fill_null(False)
 )
@@ -76,16 +94,18 @@ class CommittedOffsets(Checker):
 
     - `unexplained-offset`: an answer names an offset that nobody had committed, or that a later
       commit had replaced; or the leader epoch or metadata in the answer differs from the commit's,
-      if the history has both.
+      if the history has both. A member that begins at its group's committed offset was given an
+      answer, too.
     - `forgotten-offset`: an answer names no offset, although a commit was acknowledged before.
     - `commit-took-effect-late`: an answer names an offset, or none, that only commits of unknown
       outcome explain, and all of these had ended a minute before the last commit in force began.
       Faults since that commit of unknown outcome excuse this (`overdue.py`).
     - `old-generation-commits`: a commit was accepted although it was invoked after a commit of a
-      newer generation (KIP-848: member epoch) had been accepted for the partition. If members are
-      known, the newer commit must be another member's, since a consumer may use an older epoch of
-      its own (KIP-1251); in the classic protocol it may be the member's own, since a group has one
-      generation at a time.
+      newer generation (KIP-848: member epoch) had been accepted for the partition, or after another
+      member had received the partition in a newer generation from the committing one. If members
+      are known, the newer commit must be another member's, since a consumer may use an older epoch
+      of its own (KIP-1251); in the classic protocol it may be the member's own, since a group has
+      one generation at a time.
     - `two-owners`: within one generation, member A committed for a partition, then B, then A again.
       A partition has one owner in a generation; only a restarted process with the same
       `group.instance.id` may replace the owner, and then for ever (KIP-345).
@@ -160,7 +180,8 @@ class CommittedOffsets(Checker):
             "txn",
         )
         accepted = pl.format(
-            "an offset commit in generation {} of group {} was accepted after one in generation {}",
+            "an offset commit in generation {} of group {} was accepted although generation {} had "
+            "begun",
             "generation",
             "group",
             "newest",
@@ -180,21 +201,24 @@ class CommittedOffsets(Checker):
         )
 
     def checked(self, events: pl.LazyFrame) -> pl.LazyFrame:
-        return count(events.filter(FETCHED | UNSTABLE | OF_GENERATION))
+        judged = [answers(events), events.filter(UNSTABLE | OF_GENERATION)]
+        return pl.concat([rows.select(checked=pl.len().cast(pl.Int64)) for rows in judged]).sum()
 
 
 def of_older_generations(events: pl.LazyFrame, which: pl.Expr = OF_GENERATION) -> pl.LazyFrame:
     """Return the commits (which: the accepted ones) that were invoked after a commit of a newer
-    generation was accepted. Where members are known, only commits of another member count: under
-    KIP-848 a member may use an older epoch of its own if it already had the partition in it
-    (KIP-1251). For classic members, their own commits count as well."""
+    generation was accepted, or after a member owned the partition in a newer generation that
+    had received it from the committing member. Where members are known, only commits of another
+    member count: under KIP-848 a member may use an older epoch of its own if it already had the
+    partition in it (KIP-1251). For classic members, their own commits count as well."""
     columns = (*OF_GROUP, "op_id", "member_id", "generation", "t_invoke_ns", "t_complete_ns")
     commits = events.filter(which).select(columns)
+    accepted = events.filter(OF_GENERATION).select(columns, by_owner=pl.lit(False))
+    owned = events.filter(OWNED).select(columns, by_owner=pl.lit(True))
     first = (
-        events.filter(OF_GENERATION)
-        .select(columns)
+        pl.concat([accepted, owned])
         .sort("t_complete_ns", "op_id")
-        .group_by(*OF_GROUP, "generation", "member_id", maintain_order=True)
+        .group_by(*OF_GROUP, "generation", "member_id", "by_owner", maintain_order=True)
         .agg(accepted_ns=pl.col("t_complete_ns").first(), newest_op=pl.col("op_id").first())
     )
     highest = first.sort("accepted_ns").with_columns(
@@ -224,6 +248,7 @@ def of_older_generations(events: pl.LazyFrame, which: pl.Expr = OF_GENERATION) -
             (pl.col("newest") > pl.col("generation"))
             & (pl.col("accepted_ns") < pl.col("t_invoke_ns"))
             & (by_other | is_classic)
+            & (~pl.col("by_owner") | pl.col("is_classic").is_not_null())
         )
         .sort("newest", "accepted_ns", "newest_op", descending=[True, False, False])
         .unique([*OF_GROUP, "op_id"], keep="first", maintain_order=True)
@@ -347,6 +372,16 @@ def of_replaced_owners(events: pl.LazyFrame) -> pl.LazyFrame:
     )
 
 
+def answers(events: pl.LazyFrame) -> pl.LazyFrame:
+    """Return the answers to OffsetFetch; begins: whether a member was given it as its start, of
+    which the history does not tell the leader epoch and metadata. Starts count where the history
+    has other answers too, since only then it has every commit."""
+    fetched = events.filter(FETCHED).with_columns(begins=pl.lit(False))
+    began = events.filter(BEGAN).with_columns(begins=pl.lit(True), offset="asked_offset")
+    known = fetched.select(OF_GROUP).unique()
+    return pl.concat([fetched, began.join(known, on=OF_GROUP, how="semi")])
+
+
 def with_last_commit(events: pl.LazyFrame) -> pl.LazyFrame:
     """Return each answer with the newest commit that must be in force when the answer is given."""
     commits = (
@@ -362,11 +397,12 @@ def with_last_commit(events: pl.LazyFrame) -> pl.LazyFrame:
         .select(*OF_GROUP, "last_ns", "last_op", "t_complete_ns")
     )
     age_ns = pl.when(IS_FINAL).then(0).otherwise(MAY_BE_OLD_NS)
-    asked = events.filter(FETCHED).select(
+    asked = answers(events).select(
         *OF_GROUP,
         "op_id",
         "offset",
         "detail",
+        "begins",
         as_of_ns=pl.col("t_invoke_ns") - age_ns,
         answered_ns="t_complete_ns",
     )
@@ -405,7 +441,11 @@ def explained(fetches: pl.LazyFrame, events: pl.LazyFrame) -> pl.LazyFrame:
         .filter(
             (pl.col("begun_ns") <= pl.col("answered_ns"))
             & (pl.col("in_time") | pl.col("is_unknown"))
-            & (pl.col("beside").is_null() | (pl.col("beside") == pl.col("detail").fill_null("")))
+            & (
+                pl.col("begins")
+                | pl.col("beside").is_null()
+                | (pl.col("beside") == pl.col("detail").fill_null(""))
+            )
         )
         .select(*OF_GROUP, "op_id", "commit_op", "in_time")
     )

@@ -65,10 +65,7 @@ def _over_ns(send: Row) -> int:
 
 def committed_offsets(rows: list[Row]) -> Found:
     found = _told_while_undecided(rows) | _undecided_for_ever(rows)
-    for fetch in rows:
-        known = None not in (fetch["topic"], fetch["group"], fetch["t_complete_ns"])
-        if fetch["f"] != "fetch_offsets" or fetch["type"] != "ok" or not known:
-            continue
+    for fetch in _answers(rows):
         commits = [
             r
             for r in rows
@@ -96,7 +93,11 @@ def committed_offsets(rows: list[Row]) -> Found:
             for r in commits
             if r["offset"] == fetch["offset"]
             and r["t_invoke_ns"] <= fetch["t_complete_ns"]
-            and (r["type"] != "ok" or r["detail"] in (None, fetch["detail"] or ""))
+            and (
+                r["type"] != "ok"
+                or fetch["f"] == "position"
+                or r["detail"] in (None, fetch["detail"] or "")
+            )
             and (r["type"] == "ok" or not _newer_before(rows, r))
         ]
         in_time = [r for r in explanations if latest is None or _reached_ns(r) >= latest]
@@ -107,6 +108,19 @@ def committed_offsets(rows: list[Row]) -> Found:
             kind = "commit-took-effect-late" if newest else kind
             found.add((kind, operations(fetch, *last, *newest), fetch["place"]))
     return found | _old_generations(rows) | _two_owners(rows)
+
+
+def _answers(rows: list[Row]) -> list[Row]:
+    """Return the answers to OffsetFetch, and those with which members began."""
+    known = [r for r in rows if None not in (r["topic"], r["group"], r["t_complete_ns"])]
+    told = [r for r in known if (r["f"], r["type"]) == ("fetch_offsets", "ok")]
+    groups = {(r["place"], r["group"]) for r in told}
+    return told + [
+        r | {"offset": r["asked_offset"]}
+        for r in known
+        if (r["f"], r["type"], r["asked"]) == ("position", "ok", "committed")
+        and (r["place"], r["group"]) in groups
+    ]
 
 
 def _reached_ns(commit: Row) -> int:
@@ -156,15 +170,22 @@ def _old_generations(rows: list[Row]) -> Found:
 
 
 def _newer_before(rows: list[Row], commit: Row) -> list[Row]:
-    """Return the commits of newer generations that were accepted before this one was invoked, and
-    so forbid it."""
-    if commit["txn"] is not None or (commit["generation"] or 0) < 0:
+    """Return the commits of newer generations that were accepted, and the owners in newer
+    generations that were told of their part, before this commit was invoked: they forbid it."""
+    if (
+        commit["txn"] is not None
+        or (-1 if commit["generation"] is None else commit["generation"]) < 0
+    ):
         return []
+    same = ("place", "group", "member_id")
+    was_owner = any(
+        r["f"] == "owned" and r["settings"] is not None and all(r[c] == commit[c] for c in same)
+        for r in rows
+    )
     return [
         r
-        for r in _commits_of_generations(rows)
-        if commit["generation"] is not None
-        and r["generation"] > commit["generation"]
+        for r in _commits_of_generations(rows) + (_owners(rows) if was_owner else [])
+        if r["generation"] > commit["generation"]
         and (r["place"], r["group"]) == (commit["place"], commit["group"])
         and r["t_complete_ns"] < commit["t_invoke_ns"]
         and (
@@ -172,6 +193,17 @@ def _newer_before(rows: list[Row], commit: Row) -> list[Row]:
             or r["member_id"] != commit["member_id"]
             or _is_classic(rows, commit)
         )
+    ]
+
+
+def _owners(rows: list[Row]) -> list[Row]:
+    return [
+        r
+        for r in rows
+        if (r["f"], r["type"]) == ("owned", "ok")
+        and None not in (r["topic"], r["group"], r["member_id"], r["generation"])
+        and r["t_complete_ns"] is not None
+        and r["generation"] >= 0
     ]
 
 
