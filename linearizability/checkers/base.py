@@ -38,6 +38,7 @@ COLUMNS_READ = (
     "process",
     "session",
     "client",
+    "node",
     "replica",
     "group",
     "member_id",

@@ -193,6 +193,7 @@ def test_what_is_left_open_holds_up_readers_until_its_time_is_over(
         run(operator.perform(AskEnds(topic, 0, looks_up))).columns for looks_up in (False, True)
     ]
     assert [(each["high_watermark"], each["last_stable_offset"]) for each in ends] == [(1, 0)] * 2
+    assert [each["node"] for each in ends] == [1, 1]
     # As the history says that it was sent.
     assert log(cluster, topic)[0].extra["timestamp_ms"] == sent_ms
     run(operator.close())

@@ -130,6 +130,7 @@ class RawClient:
         try:
             leader = await self._cluster.leader(*place)
             told: dict[str, Any] = {"client": self.name, "leader_epoch": leader.epoch}
+            told["node"] = leader.node
             end = await self._cluster.offset(leader, *place, LATEST)
             if ask.looks_up:
                 # A consumer takes for truncated what lies behind the end of its epoch (KIP-320).

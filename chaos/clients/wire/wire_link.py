@@ -66,10 +66,12 @@ class View:
 
 
 class Leader(NamedTuple):
-    """The address of a partition's leader, and the leader epoch to name in requests to it."""
+    """The address of a partition's leader, the leader epoch to name in requests to it, and the
+    number of its node."""
 
     address: Address
     epoch: int
+    node: int | None = None
 
 
 class WireCluster:
@@ -146,7 +148,7 @@ class WireCluster:
         """Return the address and epoch of a partition's leader."""
         view = await self.view([topic])
         state = view.state(topic, partition)
-        return Leader(view.brokers[state.leader], state.leader_epoch)
+        return Leader(view.brokers[state.leader], state.leader_epoch, state.leader)
 
     async def follower(self, leader: Leader, node: int) -> Leader:
         """Return a follower's address, paired with the leader's epoch for the requests to it. Raise

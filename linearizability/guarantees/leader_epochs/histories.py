@@ -1,5 +1,7 @@
 """Histories written by hand for `leader_epochs`."""
 
+from typing import Any
+
 from linearizability.hand_written.rows import RAW, SAYS, Invalid, P, Row, S, Valid
 
 
@@ -16,7 +18,23 @@ def LED(first: int, last: int) -> list[Row]:
     ]
 
 
+OF_ID: Row = {"topic_id": "id"}
+LOGS = [RAW(1, 0, leader_epoch=3, **OF_ID), RAW(2, 1, leader_epoch=3, **OF_ID)]
+
+
+def LEADS(node: int, epoch: int, **more: Any) -> Row:
+    """Return the answer of this node as the leader of an epoch."""
+    return SAYS(2) | OF_ID | {"node": node, "leader_epoch": epoch} | more
+
+
 VALID: Valid = {
+    "each epoch has its leader": [*LOGS, LEADS(1, 3), LEADS(2, 4), LEADS(1, 3), LEADS(1, 5)],
+    "a follower answers in the epoch of its leader": (
+        [*LOGS, LEADS(1, 3), LEADS(2, 3, replica=2), P(2, 1, leader_epoch=3, node=2, **OF_ID)]
+    ),
+    "a topic is created again": [*LOGS, LEADS(1, 3), LEADS(2, 3, topic_id="other")],
+    "another partition has another leader": [*LOGS, LEADS(1, 3), LEADS(2, 3, partition=1)],
+    "a failed request names no leader": [*LOGS, LEADS(1, 3), LEADS(2, 3, type="fail")],
     "the leader epochs of a log grow": [
         RAW(n, n, leader_epoch=epoch) for n, epoch in enumerate((0, 0, 4))
     ],
@@ -39,6 +57,10 @@ VALID: Valid = {
 }
 
 INVALID: Invalid = {
+    "two nodes answer as leaders of one epoch": (
+        [*LOGS, LEADS(1, 3), LEADS(1, 3), LEADS(2, 3)],
+        [("two-leaders", (2, 4))],
+    ),
     "a record has the epoch of an older leader": (
         [*LED(2, 2), RAW(1, 0, leader_epoch=1), RAW(2, 1, leader_epoch=2)],
         [("older-epoch", (0, 1, 2, 1000))],

@@ -60,7 +60,19 @@ def stamp_an_older_epoch(rows: list[Row], rng: Random) -> list[Row] | None:
     return [*(changed_row(row, seen, older) for row in rows), first, last]
 
 
+def lead_twice(rows: list[Row], rng: Random) -> list[Row] | None:
+    """Plant an anomaly: two nodes answer as leaders of one epoch."""
+    victims = [row for row in rows if is_raw(row) and row.get("topic_id") is not None]
+    if not victims:
+        return None
+    victim = rng.choice(victims)
+    nothing = {"value": None, "offset": None, "control": None, "replica": None, "producer_id": None}
+    told = victim | nothing | {"process": NOT_OURS, "leader_epoch": rng.randrange(9)}
+    return [*rows, *(told | {"op_id": NOT_OURS + n, "node": n} for n in range(2))]
+
+
 CLAUSES: Clauses = {
     "leader epochs decrease along a log": by("epoch-goes-back", lower_an_epoch),
+    "two nodes lead in one epoch": by("two-leaders", lead_twice),
     "a record has an older epoch than the leader that led": by("older-epoch", stamp_an_older_epoch),
 }

@@ -6,15 +6,15 @@ from typing import ClassVar
 
 import polars as pl
 
-from linearizability.checkers.base import Checker, Needs, Scope, count, describe
+from linearizability.checkers.base import Checker, Needs, Scope, describe
 from linearizability.history import F
-from linearizability.ingest import IS_OK, KEY
+from linearizability.ingest import IS_OK, KEY, NO_TOPIC_ID
 from linearizability.reads.inferred_log import ACKNOWLEDGED, PROVEN_POLL
 
 BATCH = PROVEN_POLL & pl.col("producer_id").is_not_null() & (pl.col("leader_epoch") >= 0)
 """The condition on rows that have the header of their batch; there, `leader_epoch` is that of the
 leader that wrote the batch."""
-OLDER = "older-epoch"
+OLDER, TWO_LEADERS = "older-epoch", "two-leaders"
 NAMES_LEADER = (
     pl.col("f").is_in([F.POLL.value, F.READ_ALL.value])
     & IS_OK
@@ -26,15 +26,21 @@ NAMES_LEADER = (
 """The condition on rows without a record: there, `leader_epoch` is that of the leader that
 answered."""
 
+NAMES_NODE = NAMES_LEADER & pl.col("node").is_not_null() & (pl.col("topic_id") != NO_TOPIC_ID)
+"""The condition on those that also name the leader's node. Without topic ids, the epochs of a topic
+that was created again cannot be told from those of the former one."""
+
 
 class LeaderEpochs(Checker):
-    """A record read raw was written under an older leader epoch than a record at a lower offset. Or
-    a record was sent and acknowledged (acks=all) while the leader of a newer epoch led: that leader
-    answered a request before the send was invoked, and another one after the acknowledgement.
+    """A record read raw was written under an older leader epoch than a record at a lower
+    offset. Or a record was sent and acknowledged (acks=all) while the leader of a newer epoch
+    led: that leader answered a request before the send was invoked, and another one after the
+    acknowledgement. Or two nodes answered as leaders of one epoch.
 
     A leader stamps what it appends with its epoch, and a new leader's epoch is higher. A deposed
     leader may append meanwhile, but its record is not acknowledged, since no replica follows it.
-    Source: KIP-101, "Leader Epoch"; LeaderEpochFileCache. Counted: records read raw after another.
+    Source: KIP-101, "Leader Epoch"; LeaderEpochFileCache; KIP-320 (requests that name the epoch).
+    Counted: records read raw after another, and answers that name the leader's node.
     """
 
     name: ClassVar[str] = "leader_epochs"
@@ -61,16 +67,21 @@ class LeaderEpochs(Checker):
             "leader_epoch",
             "led",
         )
+        twice = pl.format("nodes {} and {} both led in epoch {}", "node", "other", "leader_epoch")
         operations = ["op_id", "send_op", "op_before", "op_behind"]
         return pl.concat(
             [
                 describe(found, KEY, "epoch-goes-back", ["op_before", "op_id"], message, "broker"),
                 describe(stamped_older(events), KEY, OLDER, operations, older, "broker"),
+                describe(
+                    two_leaders(events), KEY, TWO_LEADERS, ["op_id", "other_op"], twice, "broker"
+                ),
             ]
         )
 
     def checked(self, events: pl.LazyFrame) -> pl.LazyFrame:
-        return count(along_the_log(events))
+        judged = [along_the_log(events), events.filter(NAMES_NODE)]
+        return pl.concat([rows.select(checked=pl.len().cast(pl.Int64)) for rows in judged]).sum()
 
 
 def along_the_log(events: pl.LazyFrame) -> pl.LazyFrame:
@@ -87,6 +98,23 @@ def along_the_log(events: pl.LazyFrame) -> pl.LazyFrame:
         )
         .filter(pl.col("before").is_not_null())
     )
+
+
+def two_leaders(events: pl.LazyFrame) -> pl.LazyFrame:
+    """Return each epoch in which several nodes answered as its leader, with the first answers of
+    the first two: node, op_id, other, other_op."""
+    first = (
+        events.filter(NAMES_NODE)
+        .group_by(*KEY, "leader_epoch", "node")
+        .agg(pl.col("op_id").min())
+        .sort(*KEY, "leader_epoch", "op_id", "node")
+        .with_columns(
+            other=pl.col("node").shift(-1).over(*KEY, "leader_epoch"),
+            other_op=pl.col("op_id").shift(-1).over(*KEY, "leader_epoch"),
+        )
+        .filter(pl.col("other").is_not_null())
+    )
+    return first.unique([*KEY, "leader_epoch"], keep="first", maintain_order=True)
 
 
 def stamped_older(events: pl.LazyFrame) -> pl.LazyFrame:

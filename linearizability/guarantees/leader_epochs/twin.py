@@ -14,11 +14,43 @@ def leader_epochs(rows: list[Row]) -> Found:
             log = logs.setdefault(row["place"], {})
             at = (row["offset"], row["leader_epoch"])
             log[at] = min(log.get(at, row["op_id"]), row["op_id"])
-    return _stamped_older(rows) | {
-        ("epoch-goes-back", tuple(sorted({log[a], log[b]})), place)
-        for place, log in logs.items()
-        for a, b in pairwise(sorted(log))
-        if b[1] < a[1]
+    return (
+        _stamped_older(rows)
+        | _two_leaders(rows)
+        | {
+            ("epoch-goes-back", tuple(sorted({log[a], log[b]})), place)
+            for place, log in logs.items()
+            for a, b in pairwise(sorted(log))
+            if b[1] < a[1]
+        }
+    )
+
+
+def _answers(rows: list[Row]) -> list[Row]:
+    """Return the rows in which a leader answered with its epoch."""
+    return [
+        row
+        for row in rows
+        if row["f"] in ("poll", "read_all")
+        and row["type"] == "ok"
+        and row["offset"] is None
+        and row["replica"] is None
+        and row["t_complete_ns"] is not None
+        and row["leader_epoch"] is not None
+        and row["leader_epoch"] >= 0
+    ]
+
+
+def _two_leaders(rows: list[Row]) -> Found:
+    first: dict[Any, dict[int, int]] = {}
+    for row in _answers(rows):
+        if row["node"] is not None and row["place"][1]:
+            nodes = first.setdefault((row["place"], row["leader_epoch"]), {})
+            nodes[row["node"]] = min(nodes.get(row["node"], row["op_id"]), row["op_id"])
+    return {
+        ("two-leaders", tuple(sorted(set(sorted(nodes.values())[:2]))), place)
+        for (place, _), nodes in first.items()
+        if len(nodes) > 1
     }
 
 
@@ -28,17 +60,7 @@ def _stamped_older(rows: list[Row]) -> Found:
         if not is_acked(send) or send["t_complete_ns"] is None:
             continue
         here = [row for row in rows if row["place"] == send["place"]]
-        answers = [
-            row
-            for row in here
-            if row["f"] in ("poll", "read_all")
-            and row["type"] == "ok"
-            and row["offset"] is None
-            and row["replica"] is None
-            and row["t_complete_ns"] is not None
-            and row["leader_epoch"] is not None
-            and row["leader_epoch"] >= 0
-        ]
+        answers = _answers(here)
         before = [row for row in answers if row["t_complete_ns"] < send["t_invoke_ns"]]
         behind = [row for row in answers if row["t_invoke_ns"] > send["t_complete_ns"]]
         if not before or not behind:

@@ -248,6 +248,7 @@ def others() -> st.SearchStrategy[Row]:
             "last_stable_offset": st.one_of(st.none(), st.integers(0, 6)),
             "client": st.sampled_from([None, "raw"]),
             "leader_epoch": st.sampled_from([None, 0, 0, 1]),
+            "node": st.sampled_from([None, 1, 1, 2]),
             "replica": st.sampled_from([None] * 4 + [1]),
             "final": st.booleans(),
             "t_complete_ns": st.sampled_from([None, 10**13]),
