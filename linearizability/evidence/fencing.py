@@ -160,7 +160,7 @@ def other_producers(events: pl.LazyFrame) -> pl.LazyFrame:
             & ~pl.col("is_unclean")
         )
         .drop("known_ns")
-        .with_columns(kind=pl.lit(REPLACED))
+        .with_columns(kind=pl.lit(REPLACED), topic_id=pl.lit(NO_TOPIC_ID))
     )
 
 
@@ -178,6 +178,7 @@ def rejoined(events: pl.LazyFrame) -> pl.LazyFrame:
             asked_ns="t_invoke_ns",
             asked_op="op_id",
             kind=pl.lit(REJOINED),
+            topic_id=pl.lit(NO_TOPIC_ID),
         )
     )
 

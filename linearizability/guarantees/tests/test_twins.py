@@ -263,6 +263,7 @@ def others() -> st.SearchStrategy[Row]:
             "f": st.just("owned"),
             "group": st.just("g"),
             "member_id": st.sampled_from(["m", "n"]),
+            "generation": st.sampled_from([None, 1, 2]),
             "settings": st.sampled_from(
                 [None, *['{"group.protocol": "classic"}'] * 3, '{"group.protocol": "consumer"}']
             ),
