@@ -41,6 +41,8 @@ COLUMNS_CUT: Mapping[Cut, tuple[str, ...]] = {
     Cut.PROCESS: (*_OF_ANY, "process", "session", "isolation", "type", "value"),
     Cut.GROUP: (
         *_OF_ANY,
+        "asked",
+        "asked_offset",
         "error",
         "group",
         "member_id",

@@ -52,9 +52,9 @@ def stamp_an_older_epoch(rows: list[Row], rng: Random) -> list[Row] | None:
         "leader_epoch": seen["leader_epoch"],
         "client": "raw",
     }
-    first = told | {"op_id": NOT_OURS, "t_invoke_ns": send["t_invoke_ns"] - 2}
+    first = told | {"op_id": NOT_OURS - 1, "t_invoke_ns": send["t_invoke_ns"] - 2}
     first["t_complete_ns"] = send["t_invoke_ns"] - 1
-    last = told | {"op_id": NOT_OURS + 1, "t_invoke_ns": send["t_complete_ns"] + 1}
+    last = told | {"op_id": NOT_OURS, "t_invoke_ns": send["t_complete_ns"] + 1}
     last["t_complete_ns"] = send["t_complete_ns"] + 2
     older = {"leader_epoch": rng.randrange(seen["leader_epoch"])}
     return [*(changed_row(row, seen, older) for row in rows), first, last]
@@ -68,7 +68,7 @@ def lead_twice(rows: list[Row], rng: Random) -> list[Row] | None:
     victim = rng.choice(victims)
     nothing = {"value": None, "offset": None, "control": None, "replica": None, "producer_id": None}
     told = victim | nothing | {"process": NOT_OURS, "leader_epoch": rng.randrange(9)}
-    return [*rows, *(told | {"op_id": NOT_OURS + n, "node": n} for n in range(2))]
+    return [*rows, *(told | {"op_id": NOT_OURS - n, "node": n} for n in range(2))]
 
 
 CLAUSES: Clauses = {

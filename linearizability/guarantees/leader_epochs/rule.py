@@ -80,7 +80,7 @@ class LeaderEpochs(Checker):
         )
 
     def checked(self, events: pl.LazyFrame) -> pl.LazyFrame:
-        judged = [along_the_log(events), events.filter(NAMES_NODE)]
+        judged = [along_the_log(events), leaders(events)]
         return pl.concat([rows.select(checked=pl.len().cast(pl.Int64)) for rows in judged]).sum()
 
 
@@ -100,11 +100,17 @@ def along_the_log(events: pl.LazyFrame) -> pl.LazyFrame:
     )
 
 
+def leaders(events: pl.LazyFrame) -> pl.LazyFrame:
+    """Return the answers that name the leader's node, in partitions that were read raw."""
+    read = events.filter(BATCH).select(KEY).unique()
+    return events.filter(NAMES_NODE).join(read, on=KEY, how="semi")
+
+
 def two_leaders(events: pl.LazyFrame) -> pl.LazyFrame:
     """Return each epoch in which several nodes answered as its leader, with the first answers of
     the first two: node, op_id, other, other_op."""
     first = (
-        events.filter(NAMES_NODE)
+        leaders(events)
         .group_by(*KEY, "leader_epoch", "node")
         .agg(pl.col("op_id").min())
         .sort(*KEY, "leader_epoch", "op_id", "node")

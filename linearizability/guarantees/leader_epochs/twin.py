@@ -41,10 +41,10 @@ def _answers(rows: list[Row]) -> list[Row]:
     ]
 
 
-def _two_leaders(rows: list[Row]) -> Found:
+def _two_leaders(rows: list[Row], read_raw: set[Any]) -> Found:
     first: dict[Any, dict[int, int]] = {}
     for row in _answers(rows):
-        if row["node"] is not None and row["place"][1]:
+        if row["node"] is not None and row["place"][1] and row["place"] in read_raw:
             nodes = first.setdefault((row["place"], row["leader_epoch"]), {})
             nodes[row["node"]] = min(nodes.get(row["node"], row["op_id"]), row["op_id"])
     return {
