@@ -16,7 +16,7 @@ def leader_epochs(rows: list[Row]) -> Found:
             log[at] = min(log.get(at, row["op_id"]), row["op_id"])
     return (
         _stamped_older(rows)
-        | _two_leaders(rows)
+        | _two_leaders(rows, set(logs))
         | {
             ("epoch-goes-back", tuple(sorted({log[a], log[b]})), place)
             for place, log in logs.items()
