@@ -58,9 +58,9 @@ NAMES_EPOCH = (pl.col("producer_id") >= 0) & (pl.col("producer_epoch") >= 0)
 LAST_EPOCH = 2**15 - 2
 """The epoch after which a transactional id gets a new producer id
 (ProducerIdAndEpoch, TransactionMetadata.isEpochExhausted)."""
-REMEMBERED_NS = 3_600 * 1_000_000_000
+REMEMBERED_NS = 60 * 1_000_000_000
 """The nanoseconds for which a coordinator remembers any transactional id. The default of
-transactional.id.expiration.ms is a week."""
+transactional.id.expiration.ms is a week, but an operator may choose a minute."""
 OF_TRANSACTION = ["txn", "producer_id", "producer_epoch"]
 OF_EARLY = ("txn", "known_op", "asked_op", "asked_ns")
 REQUESTS = (F.INIT_PRODUCER.value, F.SEND_OFFSETS.value, F.COMMIT.value, F.ABORT.value)

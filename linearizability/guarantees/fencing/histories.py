@@ -70,7 +70,7 @@ VALID: Valid = {
     "an idempotent producer gets a new id at each start": [GIVES(0), GIVES(0, producer_id=8)],
     "an unused transactional id may be forgotten": [
         GIVES(0, **OF_X) | at(0),
-        GIVES(0, producer_id=8, **OF_X) | at(3601),
+        GIVES(0, producer_id=8, **OF_X) | at(61),
     ],
     "an unclean election may lose transactional ids": (
         [UNCLEAN, GIVES(0, **OF_X), GIVES(0, producer_id=8, **OF_X)]

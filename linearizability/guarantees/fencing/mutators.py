@@ -89,15 +89,18 @@ def give_an_epoch_again(rows: list[Row], rng: Random) -> list[Row] | None:
 
 
 def forget_a_transactional_id(rows: list[Row], rng: Random) -> list[Row] | None:
-    """Plant an anomaly: after the end of the run, InitProducerId returns a new producer id for a
-    transactional id that had one."""
-    given = [row for row in rows if row["f"] == F.INIT_PRODUCER.value]
+    """Plant an anomaly: right after an InitProducerId, another one returns a new producer id for
+    the same transactional id."""
+    given = [
+        row
+        for row in rows
+        if (row["f"], row["type"]) == (F.INIT_PRODUCER.value, "ok") and row["t_complete_ns"]
+    ]
     if not given:
         return None
     victim = rng.choice(given)
-    later_ns = max(row["t_complete_ns"] or row["t_invoke_ns"] for row in rows) + 1
     of_id = {"transactional_id": victim["transactional_id"]}
-    return [*rows, _answered(NOT_OURS, 0, later_ns) | of_id]
+    return [*rows, _answered(NOT_OURS, 0, victim["t_complete_ns"] + 1) | of_id]
 
 
 def rejoin_though_fenced(rows: list[Row], rng: Random) -> list[Row] | None:
