@@ -17,7 +17,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, field
 from itertools import islice
 from multiprocessing import get_context
@@ -25,6 +25,7 @@ from pathlib import Path
 from random import Random
 from tempfile import TemporaryDirectory
 from types import FrameType
+from typing import Any
 from unittest import mock
 
 import polars as pl
@@ -33,7 +34,7 @@ from linearizability import history
 from linearizability.fuzz import tables, texts
 from linearizability.fuzz.told import told_by_rows
 from linearizability.history import HistoryError
-from linearizability.importers import edn_lines, jepsen
+from linearizability.importers import edn_lines, jepsen, plain_runs
 from linearizability.judging import check
 from linearizability.verdict import Validity
 
@@ -167,13 +168,17 @@ def _text(path: Path, one: texts.Text) -> bool:
     """Return True if the file was refused. Raise Problem if it should not have been, or should have
     been, or if its rows are not those in the file."""
     rows = _rows_or_refusal(lambda: jepsen.read(path), path)
+    of: AbstractContextManager[Any]
     if one.suffix == ".edn":
-        with mock.patch.object(edn_lines, "event", lambda _line: None):
-            slowly = _rows_or_refusal(lambda: jepsen.read(path), path)
-        if (rows is None) != (slowly is None) or not (
-            rows is None or slowly is None or rows.equals(slowly)
-        ):
-            raise Problem("reading line by line gives other rows than reading token by token")
+        other, of = "token by token", mock.patch.object(edn_lines, "event", lambda _line: None)
+    else:  # too short for runs otherwise
+        other, of = "run by run", mock.patch.object(plain_runs, "LINES_MIN", 1)
+    with of:
+        others = _rows_or_refusal(lambda: jepsen.read(path), path)
+    if (rows is None) != (others is None) or not (
+        rows is None or others is None or rows.equals(others)
+    ):
+        raise Problem(f"reading line by line gives other rows than reading {other}")
     if rows is None:
         return True
     if one.refused:

@@ -8,11 +8,15 @@ from __future__ import annotations
 
 from array import array
 
+import numpy as np
+import numpy.typing as npt
 import polars as pl
 import pyarrow as pa
 
 from linearizability.history import F
 
+POLL, ASSIGN, READ_ALL, NEMESIS, POSITION = range(5)
+"""The positions in `Collected.FS`."""
 NONE = -1
 """The number that stands for null, since no time, offset, place or transaction is below zero."""
 OK, FAIL, INFO = 0, 1, 2
@@ -27,6 +31,10 @@ class Columns:
         self._cells = array("q")
         self.add = self._cells.extend
         """Add a row: a tuple with a number for each name."""
+
+    def extend(self, *columns: npt.NDArray[np.int64] | int) -> None:
+        """Add rows, given as a column, or one number for all rows, for each name."""
+        self._cells.frombytes(np.column_stack(np.broadcast_arrays(*columns)).tobytes())
 
     def __len__(self) -> int:
         return len(self._cells) // len(self.names)

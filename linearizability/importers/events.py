@@ -11,7 +11,6 @@ before. Without indexes their order is unknown, and they overlap.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
 from typing import Any, NamedTuple
 
 from linearizability.files.unreadable import shown
@@ -19,6 +18,7 @@ from linearizability.history import HistoryError
 from linearizability.importers.jsonl import Form, checked_again
 
 TYPES = ("invoke", "ok", "fail", "info")
+_KINDS = frozenset(TYPES)
 WITH_MICRO_OPERATIONS = ("send", "poll", "txn")
 WITH_KEYS = ("assign", "subscribe")
 CRASH = "crash"
@@ -80,44 +80,68 @@ class Operation(NamedTuple):
         return self.completed.type if self.completed else "info"
 
 
-def read_events(forms: Iterable[Form], source: str) -> Iterator[Event]:
-    """Yield each form as an event, after checking it by itself and against the previous one."""
-    index, raw_time, time, line_before = -1, 0, -1, 0
-    first: dict[str, Any] | None = None
-    kinds = frozenset(TYPES)
-    for number, (line, raw, text) in enumerate(forms):
+class Reader:
+    """Makes each form an event, after checking it by itself and against the previous one."""
+
+    def __init__(self, source: str) -> None:
+        self.source = source
+        self.first: dict[str, Any] | None = None
+        """The first event as it was read."""
+        self.count = 0
+        """The number of events so far."""
+        self.index, self.raw_time, self.time_ns, self.line = -1, 0, -1, 0
+        """Of the last event: its index, its time as given and as it is taken, and its line."""
+
+    def event(self, form: Form) -> Event:
+        """Return the next event of the file. Raise HistoryError if it is not one."""
+        line, raw, text = form
+        source = self.source
         if type(raw) is not dict:
             raise HistoryError(f"{source}: line {line}: an event must be a map, not {shown(raw)}")
+        first = self.first
         if first is None:
-            first = raw
+            first = self.first = raw
         process, kind, f = raw.get("process"), raw.get("type"), raw.get("f")
-        event_index = raw.get("index", number)
-        event_time = raw.get("time", event_index)
+        index = raw.get("index", self.count)
+        time = raw.get("time", index)
         if (
             type(process) is not int
             or type(kind) is not str
             or type(f) is not str
-            or type(event_index) is not int
-            or type(event_time) is not int
-            or kind not in kinds
+            or type(index) is not int
+            or type(time) is not int
+            or kind not in _KINDS
             or not 0 <= process <= INT32_MAX
-            or not index < event_index <= NUMBER_MAX
-            or not raw_time <= event_time <= NUMBER_MAX
+            or not self.index < index <= NUMBER_MAX
+            or not self.raw_time <= time <= NUMBER_MAX
             or ("index" in raw) != ("index" in first)
             or ("time" in raw) != ("time" in first)
             or f not in HAVE_RECORDS
         ):
             _check_fields(raw, first, line, source)
-            assert isinstance(event_time, int)
-            _check_order((index, event_index), (raw_time, event_time, line_before), line, source)
+            assert isinstance(time, int)
+            _check_order((self.index, index), (self.raw_time, time, self.line), line, source)
             _check_client(raw, line, source)
-        assert isinstance(event_time, int)
+        assert isinstance(time, int)
         assert isinstance(kind, str)
         assert isinstance(f, str)
-        index, raw_time, line_before = event_index, event_time, line
-        time = event_time if event_time > time or "index" not in first else time + 1
+        is_later = time > self.time_ns or "index" not in first
+        self.count += 1
+        self.index, self.raw_time, self.line = index, time, line
+        self.time_ns = time if is_later else self.time_ns + 1
         client = process if type(process) is int else None
-        yield Event(source, line, index, time, client, kind, f, raw.get("value"), raw, text)
+        return Event(
+            source, line, index, self.time_ns, client, kind, f, raw.get("value"), raw, text
+        )
+
+    def skip(self, last: Event, count: int, raw_time: int) -> None:
+        """Take note of events that were checked elsewhere. last, raw_time: the last of them, and
+        its time as given. count: how many they are."""
+        if self.first is None:
+            self.first = last.raw
+        self.count += count
+        self.index, self.raw_time, self.line = last.number, raw_time, last.line
+        self.time_ns = last.time_ns
 
 
 def _check_fields(raw: dict[str, Any], first: dict[str, Any], line: int, source: str) -> None:
@@ -242,6 +266,11 @@ class Pairing:
                 f"invoked '{invoked.f}'"
             )
         return Operation(invoked, event)
+
+    def pending(self) -> dict[int, Event]:
+        """Return the invocations without a completion by process, in their order, to be changed by
+        a reader of several operations at once."""
+        return self._pending
 
     def unanswered(self) -> list[Operation]:
         """Return the operations that never ended, in the order of their invocations."""

@@ -27,7 +27,7 @@ in our format:
 from __future__ import annotations
 
 import gc
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from os.path import isdir
 from pathlib import Path
@@ -39,7 +39,19 @@ from linearizability import history
 from linearizability.files.unreadable import shown
 from linearizability.history import HistoryError
 from linearizability.importers import edn, jsonl
-from linearizability.importers.columns import FAIL, INFO, NONE, OK, Collected, series
+from linearizability.importers.columns import (
+    ASSIGN,
+    FAIL,
+    INFO,
+    NONE,
+    OK,
+    POLL,
+    POSITION,
+    READ_ALL,
+    Collected,
+    series,
+)
+from linearizability.importers.columns import NEMESIS as OF_NEMESIS
 from linearizability.importers.events import (
     CRASH,
     INT32_MAX,
@@ -49,7 +61,7 @@ from linearizability.importers.events import (
     Event,
     Operation,
     Pairing,
-    read_events,
+    Reader,
     says,
 )
 from linearizability.importers.micro import (
@@ -66,16 +78,16 @@ from linearizability.importers.micro import (
     rebalanced_keys,
 )
 from linearizability.importers.nemesis import faults
+from linearizability.importers.plain_runs import PlainRuns, runs_in
 from linearizability.importers.rows import Rows
 from linearizability.importers.sessions import Sessions
-from linearizability.importers.source import lines
+from linearizability.importers.source import blocks, lines
 
 CLIENT = GROUP = "jepsen"
 SUFFIXES = (".edn", ".jsonl", ".ndjson", ".json")
 NEMESIS = -1
 FILES_OF_A_RUN = ("history.edn", "history.jsonl")
 _TYPES = {"ok": OK, "fail": FAIL, "info": INFO}
-_POLL, _ASSIGN, _READ_ALL, _NEMESIS, _POSITION = range(len(Collected.FS))
 
 
 def is_jepsen(path: Path) -> bool:
@@ -104,20 +116,13 @@ def _imported(path: Path) -> Rows:
         if not found:
             raise HistoryError(f"{path}: holds neither {' nor '.join(FILES_OF_A_RUN)}")
         path = found[0]
-    forms = jsonl.forms if path.suffix in SUFFIXES[1:] or _is_json(path) else edn.forms
+    made = Import(str(path))
     with _without_collection():
-        made = Import(str(path))
-        for event in read_events(forms(lines(path), str(path)), str(path)):
-            made.add(event)
+        if path.suffix in SUFFIXES[1:] or jsonl.is_json(lines(path)):
+            made.add_json(path)
+        else:
+            made.add_forms(edn.forms(lines(path), made.source))
         return made.rows()
-
-
-def _is_json(path: Path) -> bool:
-    """Return whether the first line that is not blank begins as an object of JSON does."""
-    for _, text in lines(path):
-        if content := text.strip():
-            return content[:1] == "{" and content[1:].lstrip()[:1] == '"'
-    return False
 
 
 @contextmanager
@@ -138,6 +143,7 @@ class Import:
 
     def __init__(self, source: str) -> None:
         self.source = source
+        self.reader = Reader(source)
         self.pairing = Pairing()
         self.places = Places()
         self.columns = Collected()
@@ -150,6 +156,30 @@ class Import:
         """The places to which records were sent, or from which they were polled."""
         self._split = 0
         """The number of records that count as transactions of their own."""
+
+    def add_forms(self, forms: Iterable[jsonl.Form]) -> None:
+        """Convert the next forms of the file and add their rows."""
+        for form in forms:
+            self.add(self.reader.event(form))
+
+    def add_json(self, path: Path) -> None:
+        """Convert a file of JSON lines and add its rows: runs of plain lines at once, and others
+        one by one."""
+        runs = PlainRuns(self.reader, self.pairing, self.places, self.sessions, self.columns)
+        for number, some in blocks(path):
+            added = 0
+            for start, beyond, keys in runs_in(some):
+                self._add_lines(some[added:start], number + added)
+                added = start
+                if found := runs.add(some[start:beyond], number + start, keys):
+                    self.last, places = found
+                    self.recorded |= places
+                    added = beyond
+            self._add_lines(some[added:], number + added)
+
+    def _add_lines(self, some: Sequence[bytes], number: int) -> None:
+        numbered = enumerate((line.decode() for line in some), number)
+        self.add_forms(jsonl.forms(numbered, self.source))
 
     def add(self, event: Event) -> None:
         """Convert the next event of the file and add its rows."""
@@ -257,7 +287,7 @@ class Import:
             columns.transactions.add((number, last.number, records))
         unknown = operation.type == "info" and self.sessions.subscribed(process)
         if not micro and not unknown:  # else `_add_unknown_delivery` has said all
-            columns.others.add((number, 0, _POLL, NONE, 0))
+            columns.others.add((number, 0, POLL, NONE, 0))
 
     def _refuse_pairs(self, pairs: Sequence[int], line: int) -> None:
         offsets, values = pairs[::2], pairs[1::2]
@@ -283,7 +313,7 @@ class Import:
         topics hold."""
         number = self._begin(operation, process)
         for taken, place in enumerate([*self.sessions.subscribed(process), NONE]):
-            self.columns.others.add((number, INT32_MAX - taken, _POLL, place, 0))
+            self.columns.others.add((number, INT32_MAX - taken, POLL, place, 0))
 
     def _add_assignment(self, operation: Operation, process: int) -> None:
         invoked, last = operation.invoked, operation.last
@@ -306,17 +336,17 @@ class Import:
             self.sessions.reset(process)
         number = self._begin(operation, process)
         for index, place in enumerate(places):
-            self.columns.others.add((number, index, _ASSIGN, place, 0))
+            self.columns.others.add((number, index, ASSIGN, place, 0))
         if is_sought and operation.type == "ok" and not is_subscription:
             for index, place in enumerate(places, len(places)):
                 session = self.sessions.begin(process, place)
-                self.columns.others.add((number, index, _POSITION, place, session))
+                self.columns.others.add((number, index, POSITION, place, session))
 
     def _add_fault(self, event: Event, detail: str) -> None:
         at = event.time_ns
         number = len(self.columns.operations)
         self.columns.operations.add((event.number, NEMESIS, INFO, 0, 0, NONE, at, at, event.line))
-        self.columns.others.add((number, 0, _NEMESIS, NONE, 0))
+        self.columns.others.add((number, 0, OF_NEMESIS, NONE, 0))
         self.columns.details[number] = detail
 
     def _add_end(self, last: Event) -> None:
@@ -329,7 +359,7 @@ class Import:
         )
         named = self.places.named
         for index, place in enumerate(sorted(self.recorded, key=lambda place: str(named[place]))):
-            self.columns.others.add((number, index, _READ_ALL, place, 0))
+            self.columns.others.add((number, index, READ_ALL, place, 0))
 
     def _line_of(self, operation: int) -> int:
         line: int = self.columns.operations.frame()["line"][operation]

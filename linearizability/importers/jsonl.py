@@ -16,6 +16,14 @@ checked that no map has a key twice; otherwise it is the JSON, for `checked_agai
 _scan = json.JSONDecoder().scan_once  # type: ignore[attr-defined]
 
 
+def is_json(lines: Iterable[tuple[int, str]]) -> bool:
+    """Return whether the first line that is not blank begins as an object of JSON does."""
+    for _, text in lines:
+        if content := text.strip():
+            return content[:1] == "{" and content[1:].lstrip()[:1] == '"'
+    return False
+
+
 def forms(lines: Iterable[tuple[int, str]], source: str) -> Iterator[Form]:
     """Yield each line that is not blank. Raise HistoryError, naming the line, if one is not
     JSON."""

@@ -18,6 +18,16 @@ class Sessions:
         self._numbers += 1
         return self._numbers
 
+    def next_numbers(self, count: int) -> int:
+        """Take this many numbers, and return the first of them."""
+        self._numbers += count
+        return self._numbers - count + 1
+
+    def held(self, process: int) -> dict[int, int]:
+        """Return the session of each place in which the process keeps its position, to be
+        changed."""
+        return self._current[process]
+
     def reset(self, process: int) -> None:
         self._current.pop(process, None)
 

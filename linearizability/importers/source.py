@@ -1,6 +1,6 @@
 """Read a text file line by line. Refuse a file that is not UTF-8 text.
 
-A history may be larger than memory, so only one line is held at a time.
+A history may be larger than memory, so only a block of lines is held at a time.
 """
 
 from __future__ import annotations
@@ -20,13 +20,25 @@ BLOCK = 1 << 20
 def lines(path: Path) -> Iterator[tuple[int, str]]:
     """Yield (number, text) of each line, its line feed included. Raise HistoryError before the
     first line if the file is not UTF-8."""
+    for first, some in blocks(path):
+        for number, line in enumerate(some, first):
+            yield number, line.decode()
+
+
+def blocks(path: Path) -> Iterator[tuple[int, list[bytes]]]:
+    """Yield (number of the first line, lines) for each BLOCK bytes of lines. Raise HistoryError
+    before the first line if the file is not UTF-8."""
     require_regular(path)
     try:
         with path.open("rb") as file:
             _require_text(file, path)
             file.seek(0)
-            for number, raw in enumerate(file, 1):
-                yield number, (raw.removeprefix(BOM) if number == 1 else raw).decode()
+            first = 1
+            while some := file.readlines(BLOCK):
+                if first == 1:
+                    some[0] = some[0].removeprefix(BOM)
+                yield first, some
+                first += len(some)
     except OSError as error:
         raise refused(path, error) from error
 
