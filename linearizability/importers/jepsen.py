@@ -26,16 +26,15 @@ in our format:
 
 from __future__ import annotations
 
-import gc
-from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Iterable, Sequence
+from itertools import chain
 from os.path import isdir
 from pathlib import Path
 
 import polars as pl
+import pyarrow as pa
 import pyarrow.parquet as pq
 
-from linearizability import history
 from linearizability.files.unreadable import shown
 from linearizability.history import HistoryError
 from linearizability.importers import edn, jsonl
@@ -81,11 +80,13 @@ from linearizability.importers.nemesis import faults
 from linearizability.importers.plain_runs import PlainRuns, runs_in
 from linearizability.importers.rows import Rows
 from linearizability.importers.sessions import Sessions
-from linearizability.importers.source import blocks, lines
+from linearizability.importers.source import blocks, lines, without_collection
+from linearizability.schema import SCHEMA, plain_arrow
 
 CLIENT = GROUP = "jepsen"
 SUFFIXES = (".edn", ".jsonl", ".ndjson", ".json")
 NEMESIS = -1
+_WRITING = {"compression": "lz4", "write_statistics": False}  # nobody reads statistics
 FILES_OF_A_RUN = ("history.edn", "history.jsonl")
 _TYPES = {"ok": OK, "fail": FAIL, "info": INFO}
 
@@ -98,15 +99,21 @@ def is_jepsen(path: Path) -> bool:
 def read(path: Path) -> pl.DataFrame:
     """Return the history of a file, or of a directory of Jepsen's store. Raise HistoryError if it
     is not one."""
-    return pl.concat(_imported(path).pieces(CLIENT))
+    rows = pl.concat(_imported(path).pieces(CLIENT))
+    untold = [pl.lit(None, dtype).alias(n) for n, dtype in SCHEMA.items() if n not in rows.columns]
+    return rows.with_columns(untold).select(SCHEMA.names())
 
 
 def convert(path: Path, target: Path) -> None:
-    """Write the history of a file as a history of ours, in bounded memory. Raise HistoryError if
-    the file is not one."""
-    schema = history.arrow_schema()
-    with pq.ParquetWriter(target, schema, compression="lz4") as writer:
-        for piece in _imported(path).pieces(CLIENT):
+    """Write the history of a file as a history of ours, in bounded memory. Columns that an import
+    does not fill are left out: `history.scan` takes them for null. Raise HistoryError if the
+    file is not one."""
+    pieces = _imported(path).pieces(CLIENT)
+    first = next(pieces)
+    schema = pa.schema([plain_arrow().field(name) for name in first.columns])
+    texts = [name for name in first.columns if SCHEMA[name] == pl.String]
+    with pq.ParquetWriter(target, schema, use_dictionary=texts, **_WRITING) as writer:
+        for piece in chain([first], pieces):
             writer.write_table(piece.to_arrow().cast(schema))
 
 
@@ -117,25 +124,12 @@ def _imported(path: Path) -> Rows:
             raise HistoryError(f"{path}: holds neither {' nor '.join(FILES_OF_A_RUN)}")
         path = found[0]
     made = Import(str(path))
-    with _without_collection():
+    with without_collection():
         if path.suffix in SUFFIXES[1:] or jsonl.is_json(lines(path)):
             made.add_json(path)
         else:
             made.add_forms(edn.forms(lines(path), made.source))
         return made.rows()
-
-
-@contextmanager
-def _without_collection() -> Iterator[None]:
-    """Switch the garbage collector's cycle search off: it would scan the parsed values, which have
-    no cycles, again and again."""
-    was_enabled = gc.isenabled()
-    gc.disable()
-    try:
-        yield
-    finally:
-        if was_enabled:
-            gc.enable()
 
 
 class Import:

@@ -69,7 +69,7 @@ class Rows:
         self._decide(self._decided())
 
     def pieces(self, client: str) -> Iterator[pl.DataFrame]:
-        """Yield the rows, about PIECE_ROWS at a time."""
+        """Yield the rows, about PIECE_ROWS at a time, with the columns that an import fills."""
         self._put_in_order()
         counted = (self.sends, self.ends, self.others)
         rows = sum(part.height for part in counted) + len(self.pairs) // 2
@@ -229,13 +229,13 @@ class Rows:
         )
 
     def _whole(self, rows: pl.DataFrame, client: str) -> pl.DataFrame:
-        """Return the rows with every column of a history."""
+        """Return the rows with every column of a history that an import fills."""
         place = pl.when(pl.col("place") != NONE).then("place").otherwise(self.places.height - 1)
         number = rows.select(place.fill_null(self.places.height - 1)).to_series()
         is_read = pl.col("f").is_in(_READS)
         is_members = pl.col("f").is_in([F.POLL.value, F.ASSIGN.value]) & (pl.col("member") == 1)
         constants: dict[str, Any] = {"schema_version": SCHEMA_VERSION, "client": client}
-        made = rows.hstack(self.places[number]).with_columns(
+        whole = rows.hstack(self.places[number]).with_columns(
             type=pl.col("type").replace_strict(_TYPES, return_dtype=pl.String),
             final=pl.col("final") == 1,
             isolation=pl.when(is_read).then(pl.lit(READ_COMMITTED)),
@@ -244,7 +244,6 @@ class Rows:
             session=pl.col("session").fill_null(0),
             **{name: pl.lit(value) for name, value in constants.items()},
         )
-        return made.select(
-            (pl.col(name) if name in made.columns else pl.lit(None)).cast(dtype).alias(name)
-            for name, dtype in SCHEMA.items()
+        return whole.select(
+            pl.col(name).cast(dtype) for name, dtype in SCHEMA.items() if name in whole.columns
         )

@@ -5,8 +5,10 @@ A history may be larger than memory, so only a block of lines is held at a time.
 
 from __future__ import annotations
 
+import gc
 from codecs import getincrementaldecoder
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import BinaryIO
 
@@ -60,3 +62,16 @@ def _require_text(file: BinaryIO, path: Path) -> None:
 
 def _no_text(path: Path, byte: int) -> HistoryError:
     return HistoryError(f"{path}: byte {byte} is not UTF-8 text")
+
+
+@contextmanager
+def without_collection() -> Iterator[None]:
+    """Switch the garbage collector's cycle search off: it would scan the parsed values, which have
+    no cycles, again and again."""
+    was_enabled = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if was_enabled:
+            gc.enable()

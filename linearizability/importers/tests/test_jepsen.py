@@ -10,6 +10,7 @@ from typing import Any
 import polars as pl
 import pytest
 
+from linearizability import history
 from linearizability.history import SCHEMA, HistoryError
 from linearizability.importers import edn, edn_lines, jepsen, nemesis
 from linearizability.importers.events import Event
@@ -409,7 +410,7 @@ def test_the_format_is_chosen_by_the_suffix(tmp_path: Path) -> None:
     with pytest.raises(HistoryError, match="format 'xml' is not one of auto, touchstone, jepsen"):
         chosen_format(tmp_path, "xml")
     with imported(written(tmp_path, INVOKE_SEND, OK_SEND)) as file:
-        assert pl.read_parquet(file).columns == list(SCHEMA)
+        assert history.scan(file).collect().columns == list(SCHEMA)
     assert not file.exists()
 
 
