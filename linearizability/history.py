@@ -129,10 +129,12 @@ def scan(path: Path) -> pl.LazyFrame:
     missing = [name for name in SCHEMA if name not in found.names]
     lazy = lazy.with_columns(pl.lit(None, dtype=SCHEMA[name]).alias(name) for name in missing)
     lazy = lazy.select(pl.col(name).cast(dtype) for name, dtype in SCHEMA.items())
-    if parquet.rows_are_new(file):
-        check_rows(file, lazy, count)
-        parquet.remember_rows(file)
-    return lazy
+    empty = parquet.empty_columns(file)
+    if empty is None:
+        empty = check_rows(file, lazy, count)
+        parquet.remember_rows(file, empty)
+    # A constant takes no memory, wherever its rows are copied to.
+    return lazy.with_columns(pl.lit(None, dtype=SCHEMA[name]).alias(name) for name in empty)
 
 
 def _check_columns(file: Path, found: pa.Schema) -> None:

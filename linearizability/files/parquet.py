@@ -13,7 +13,7 @@ from collections import OrderedDict
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -30,7 +30,7 @@ BATCH_ROWS = 64 * 1024
 
 Identity = tuple[int, ...]
 _read_through: OrderedDict[Identity, None] = OrderedDict()
-_sound: OrderedDict[Identity, None] = OrderedDict()
+_sound: OrderedDict[Identity, tuple[str, ...]] = OrderedDict()
 
 
 def _identity(file: Path) -> Identity:
@@ -41,24 +41,28 @@ def _identity(file: Path) -> Identity:
     return tail, about.st_dev, about.st_ino, about.st_size, about.st_mtime_ns, about.st_ctime_ns
 
 
-def rows_are_new(file: Path) -> bool:
-    """Return whether the rows of the file in its present state have not been checked on this
-    machine."""
-    return _identity(file) not in _sound
+def empty_columns(file: Path) -> tuple[str, ...] | None:
+    """Return the columns that are null in every row, or None if the rows of the file in its present
+    state have not been checked by this process."""
+    return _sound.get(_identity(file))
 
 
-def remember_rows(file: Path) -> None:
-    """Note that the rows of the file were checked and are valid."""
-    _remember(_sound, file)
+def remember_rows(file: Path, empty: tuple[str, ...]) -> None:
+    """Note that the rows of the file were checked and are valid. empty: the columns that are null
+    in every row."""
+    _remember(_sound, file, empty)
 
 
 def trust_pages(file: Path) -> None:
     """Note that this process has just written the file: its pages need not be read."""
-    _remember(_read_through, file)
+    _remember(_read_through, file, None)
 
 
-def _remember(those: OrderedDict[Identity, None], file: Path) -> None:
-    those[_identity(file)] = None
+Known = TypeVar("Known")
+
+
+def _remember(those: OrderedDict[Identity, Known], file: Path, known: Known) -> None:
+    those[_identity(file)] = known
     while len(those) > REMEMBERED:
         those.popitem(last=False)
 

@@ -66,12 +66,12 @@ _CHECKED = (*REQUIRED, "t_complete_ns", "offset", "topic", "partition", "run_id"
 _OF_OPERATIONS = ("op_id", "record_index", "process", "f")
 
 
-def check_rows(file: Path, lazy: pl.LazyFrame, count: int) -> None:
+def check_rows(file: Path, lazy: pl.LazyFrame, count: int) -> tuple[str, ...]:
     """Raise HistoryError for anything that would make a verdict meaningless, naming the first
-    offending row."""
+    offending row. Return the columns that are null in every row."""
     try:
         # Polars is to read all of it later, and refuses some files that Arrow reads.
-        lazy.select(pl.all().null_count()).collect()
+        nulls = lazy.select(pl.all().null_count()).collect().row(0, named=True)
         firsts, spans = _looked_through(lazy, count)
         unordered = firsts.pop(_UNORDERED, None) is not None
         if unordered and not any(row is not None for row in firsts.values()):
@@ -83,6 +83,7 @@ def check_rows(file: Path, lazy: pl.LazyFrame, count: int) -> None:
     for problem, row in firsts.items():
         if row is not None:
             raise HistoryError(f"{file}: row {row}: {problem}")
+    return tuple(name for name, number in nulls.items() if number == count)
 
 
 Firsts = dict[str, int | None]
