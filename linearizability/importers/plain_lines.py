@@ -127,8 +127,7 @@ def _integers(digits: npt.NDArray[np.uint8], lengths: Numbers) -> Numbers:
     ends = np.zeros(len(lengths) + 1, dtype=np.int64)
     np.cumsum(lengths, out=ends[1:])
     texts = pa.LargeStringArray.from_buffers(len(lengths), pa.py_buffer(ends), pa.py_buffer(digits))
-    integers: Numbers = texts.cast(pa.int64()).to_numpy()
-    return integers
+    return pl.Series(pl.from_arrow(texts)).cast(pl.Int64).to_numpy()
 
 
 @dataclass(frozen=True)
