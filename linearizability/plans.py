@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
-from typing import Literal, TypeVar
+from typing import Any, Literal, TypeVar
 
 import polars as pl
 
@@ -37,6 +37,11 @@ def for_rows(rows: int) -> Iterator[None]:
         _engine.reset(before)
 
 
+Frame = TypeVar("Frame", pl.DataFrame, pl.LazyFrame)
+Found = TypeVar("Found")
+_shared: ContextVar[dict[Any, tuple[Any, Any]] | None] = ContextVar("shared", default=None)
+
+
 def engine() -> Engine:
     """Return the engine that is chosen in this context."""
     return _engine.get()
@@ -48,9 +53,38 @@ def whole(frame: pl.DataFrame) -> pl.DataFrame:
     return frame.rechunk() if engine() == "in-memory" else frame
 
 
+@contextmanager
+def sharing() -> Iterator[None]:
+    """Keep what `once` finds inside the `with` block, and the frames that it is found in."""
+    before = _shared.set({} if (held := _shared.get()) is None else held)
+    try:
+        yield
+    finally:
+        _shared.reset(before)
+
+
+def once(find: Callable[[Frame], Found], frame: Frame) -> Found:
+    """Return what the function finds in this frame. Inside `sharing` it is called once for each
+    frame, so that rules can share what they find."""
+    held = _shared.get()
+    if held is None:
+        return find(frame)
+    key = find, id(frame)
+    if key not in held:
+        held[key] = frame, find(frame)  # a frame that is held keeps its identity
+    found: Found = held[key][1]
+    return found
+
+
 def collect(plan: pl.LazyFrame) -> pl.DataFrame:
     """Return the rows of a plan."""
     return _carried_out(lambda by: plan.collect(engine=by))
+
+
+def needed(events: pl.LazyFrame, suspects: pl.DataFrame) -> pl.LazyFrame:
+    """Return the events, or none of them if there are no suspects: what they would be compared with
+    is expensive, and most histories have nothing to compare."""
+    return events if suspects.height else events.head(0)
 
 
 def collect_all(plans: Iterable[pl.LazyFrame]) -> list[pl.DataFrame]:

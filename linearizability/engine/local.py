@@ -11,7 +11,7 @@ from linearizability.checkers.base import COLUMNS_READ, Scope
 from linearizability.checkers.table import CHECKERS
 from linearizability.engine.opinion import absent_from, frame_of, judge, opinions
 from linearizability.ingest import resolved
-from linearizability.plans import for_rows, whole
+from linearizability.plans import for_rows, sharing, whole
 from linearizability.verdict import CheckerVerdict
 
 NAME = "local (polars)"
@@ -34,11 +34,14 @@ def _run(history: pl.LazyFrame, checkers: Sequence[str], bounds: Bounds) -> list
     absent = absent_from(events)
     pieces = []
     wanted = {Scope.PARTITION, *(CHECKERS[name].scope for name in checkers)}
-    for scope in filter(wanted.__contains__, Scope):  # partitions also show what is absent
-        rows = frame_of(events, scope, bounds)
-        if scope is Scope.RUN:  # the last; its frame is its own, and cycles take much memory
-            del events
-        pieces.append(judge(rows, scope, checkers, absent))
+    with sharing():
+        for scope in filter(wanted.__contains__, Scope):  # partitions also show what is absent
+            if scope is not Scope.RUN:
+                pieces.append(judge(frame_of(events, scope, bounds), scope, checkers, absent))
+    if Scope.RUN in wanted:  # its frame is its own, and cycles take much memory
+        rows = frame_of(events, Scope.RUN, bounds)
+        del events
+        pieces.append(judge(rows, Scope.RUN, checkers, absent))
     return opinions(pl.concat(pieces), checkers)
 
 

@@ -21,7 +21,7 @@ from linearizability.evidence.fencing import fencing_evidence
 from linearizability.evidence.groups import group_evidence
 from linearizability.evidence.transactions import transaction_evidence
 from linearizability.ingest import NO_TOPIC_ID, PLACE, places
-from linearizability.plans import collect, collect_all, whole
+from linearizability.plans import collect, collect_all, once, sharing, whole
 from linearizability.reads.waiting import waiting
 from linearizability.verdict import Anomaly, CheckerVerdict, Validity
 
@@ -56,7 +56,10 @@ _EVIDENCE = {Scope.TRANSACTION: transaction_evidence, Scope.RUN: run_evidence}
 def frame_of(events: pl.DataFrame, scope: Scope, bounds: Bounds = NOTHING_STATED) -> pl.LazyFrame:
     """Return the rows that kernels of this scope are given, for a whole resolved history. The frame
     is lazy, since a copy of the rows for each scope would double the memory."""
-    rows = events.lazy().filter(scope.rows)
+    if scope in (Scope.PARTITION, Scope.TRANSACTION):
+        rows = once(_of_partitions, events)
+    else:
+        rows = events.lazy().filter(scope.rows)
     if scope is Scope.READER:
         return waiting(rows, bounds.stale_after_ns).lazy()
     if scope is Scope.GROUP:
@@ -65,6 +68,10 @@ def frame_of(events: pl.DataFrame, scope: Scope, bounds: Bounds = NOTHING_STATED
         return collect(fencing_evidence(rows)).rechunk().lazy()
     tells = _EVIDENCE.get(scope)
     return rows if tells is None else whole(collect(tells(rows))).lazy()
+
+
+def _of_partitions(events: pl.DataFrame) -> pl.LazyFrame:
+    return events.lazy().filter(Scope.PARTITION.rows)
 
 
 def judge(
@@ -81,8 +88,10 @@ def judge(
     counts = [] if is_cut else _needs(events, scope)
     found = []
     names = places(events) if scope is Scope.PARTITION else pl.DataFrame()
-    for name in checkers:
-        if CHECKERS[name].scope is scope:
+    with sharing():
+        for name in checkers:
+            if CHECKERS[name].scope is not scope:
+                continue
             try:
                 anomalies, total = _judge_one(events, CHECKERS[name], names, absent)
             except (Exception, pl.exceptions.PanicException) as error:

@@ -20,6 +20,7 @@ from linearizability.ingest import (
     TOLD_COMMIT,
     WHOLE_READ,
 )
+from linearizability.plans import collect, needed
 from linearizability.reads.inferred_log import ACKNOWLEDGED, BELOW_HIGH_WATERMARK, PROVEN_POLL
 from linearizability.reads.raw_reads import IS_RAW, OF_PRODUCER
 
@@ -68,12 +69,13 @@ def unmarked(events: pl.LazyFrame, sent: pl.LazyFrame) -> pl.LazyFrame:
         .join(whole, on=[*KEY, "op_id"])
         .join(compactable(events), on=KEY, how="anti")
     )
-    bare = sent.join(shown, on=[*KEY, "offset", "value"])
+    bare = collect(sent.join(shown, on=[*KEY, "offset", "value"]))
     return (
-        bare.with_columns(behind=pl.col("offset") + 1)
+        bare.lazy()
+        .with_columns(behind=pl.col("offset") + 1)
         .sort("behind")
         .join_asof(
-            stable_beyond(events),
+            stable_beyond(needed(events, bare)),
             left_on="behind",
             right_on="bound",
             by=KEY,

@@ -45,10 +45,10 @@ from linearizability.ingest import (
     READ_COMMITTED,
     markers_of_records,
 )
-from linearizability.plans import collect
+from linearizability.plans import collect, needed
 from linearizability.reads.final_reads import unseen
 from linearizability.reads.inferred_log import ACKNOWLEDGED, at_or_above_log_start
-from linearizability.reads.readers import first_steps, steps
+from linearizability.reads.readers import distinct_jumps, jumps
 
 COLUMNS: Mapping[str, Any] = {
     "txn": pl.Int64,
@@ -71,7 +71,7 @@ LACKING = "lacking"
 def transaction_evidence(events: pl.LazyFrame) -> pl.LazyFrame:
     """Return the evidence about transactions as rows of COLUMNS, from the resolved events of any
     number of whole partitions."""
-    sent = transactional_records(events)
+    sent = collect(transactional_records(events)).lazy()
     kept = not_compacted_away(sent, events)
     found = [
         markers(events, sent),
@@ -122,16 +122,17 @@ def delivered(events: pl.LazyFrame, sent: pl.LazyFrame) -> pl.LazyFrame:
 def passed(events: pl.LazyFrame, sent: pl.LazyFrame) -> pl.LazyFrame:
     """Return the records that some read_committed reader skipped, between two records or between
     the start of its session and its first record, each with the first such reader."""
-    first = first_steps(events).drop("begun_ns")
-    jumps = (
-        pl.concat([steps(events), first], how="diagonal")
-        .filter((pl.col("isolation") == READ_COMMITTED) & (pl.col("offset") > pl.col("before") + 1))
-        .group_by(*KEY, "before", after="offset")
-        .agg(pl.min("before_op", "op_id"))
-    )
+    is_committed, jump = pl.col("isolation") == READ_COMMITTED, [*KEY, "before", "after"]
+    made = distinct_jumps(events).filter(is_committed).select(*KEY, "before", after="offset")
+    over = collect(over_something(made, sent))
     inside = (pl.col("before") < pl.col("offset")) & (pl.col("offset") < pl.col("after"))
     return (
-        over_something(jumps, sent)
+        jumps(needed(events, over))
+        .filter(is_committed)
+        .rename({"offset": "after"})
+        .join(over.lazy(), on=jump)
+        .group_by(jump)
+        .agg(pl.min("before_op", "op_id"))
         .join(sent, on=KEY)
         .filter(inside)
         .group_by(*KEY, *RECORD)
@@ -157,7 +158,7 @@ def over_something(jumps: pl.LazyFrame, sent: pl.LazyFrame) -> pl.LazyFrame:
             check_sortedness=False,
         )
         .filter(pl.col("inside") < pl.col("after"))
-        .select(*KEY, "before", "after", "before_op", "op_id")
+        .select(*KEY, "before", "after")
     )
 
 

@@ -27,7 +27,7 @@ import polars as pl
 
 from linearizability.history import PARTITION, F, Type
 from linearizability.ingest import KEY, PLACE
-from linearizability.plans import collect
+from linearizability.plans import collect, once
 from linearizability.porcupy.operations import NEVER
 
 ANOMALY_COLUMNS = (*KEY, "kind", "op_ids", "message")
@@ -119,7 +119,11 @@ def appends(events: pl.LazyFrame) -> pl.LazyFrame:
 
 def checked(events: pl.LazyFrame) -> pl.LazyFrame:
     """Return the number of judged appends, those with a known place (one row, one column)."""
-    return appends(of_partitions(events)).select(pl.len())
+    return once(_placed, events).lazy().select(pl.len())
+
+
+def _placed(events: pl.LazyFrame) -> pl.DataFrame:
+    return collect(appends(of_partitions(events)))
 
 
 def append_order_anomalies(events: pl.LazyFrame) -> pl.LazyFrame:
@@ -134,8 +138,7 @@ def append_order_anomalies(events: pl.LazyFrame) -> pl.LazyFrame:
 def anomalies_with_offsets(events: pl.LazyFrame) -> pl.LazyFrame:
     """Return the rows of append_order_anomalies with one more column, `offset`, the offset of each
     anomaly."""
-    events = of_partitions(events)
-    placed, read = collect(appends(events)).lazy(), reads(events)
+    placed, read = once(_placed, events).lazy(), reads(of_partitions(events))
     too_late = pl.col("lo") > pl.min_horizontal("ack_above", "read_from")
     late = collect(
         placed.join(_evidence(placed, read), on=[*KEY, "offset"], nulls_equal=True).filter(too_late)

@@ -8,6 +8,7 @@ from collections.abc import Mapping
 import polars as pl
 
 from linearizability.ingest import IS_POLL, IS_SEND
+from linearizability.plans import collect
 
 FIELDS = ("checksum", "key", "tombstone", "timestamp_ms", "timestamp_type")
 """The columns with these fields."""
@@ -32,3 +33,9 @@ STORED_FIELDS: Mapping[str, pl.Expr] = {
 def columns(fields: Mapping[str, pl.Expr], prefix: str) -> list[pl.Expr]:
     """Return the fields as columns whose names begin with this prefix."""
     return [expression.alias(prefix + name) for name, expression in fields.items()]
+
+
+def occurring(rows: pl.LazyFrame, fields: Mapping[str, pl.Expr]) -> dict[str, pl.Expr]:
+    """Return the fields that are not null in all of these rows."""
+    told = collect(rows.select(field.is_not_null().any().alias(n) for n, field in fields.items()))
+    return {name: field for name, field in fields.items() if told[name].item()}

@@ -11,6 +11,7 @@ import polars as pl
 from linearizability.evidence.removals import still_there
 from linearizability.history import F
 from linearizability.ingest import HAS_RECORD, IS_OK, KEY
+from linearizability.plans import collect, needed
 
 IS_LOOK_UP = (
     (pl.col("f") == F.POSITION.value)
@@ -32,7 +33,9 @@ def wrong_look_ups(events: pl.LazyFrame) -> pl.LazyFrame:
     """Return the wrong look-ups: those that skipped an earlier record whose timestamp is late
     enough, and those whose own record is too old. That record is `proof_offset`, `proof_ms` and
     `proof_op`."""
-    asked, records = look_ups(events), _timed_records(events)
+    wanted = collect(look_ups(events))
+    asked, events = wanted.lazy(), needed(events, wanted)
+    records = _timed_records(events)
     highest = pl.col("proof_ms").cum_max().over(KEY)
     is_first = pl.col("proof_ms") > highest.shift(1, fill_value=-1).over(KEY)
     proofs = [

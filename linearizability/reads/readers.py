@@ -3,10 +3,13 @@ before each."""
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import polars as pl
 
 from linearizability.history import F, Type
 from linearizability.ingest import HAS_RECORD, IS_OK, KEY
+from linearizability.plans import collect, collect_all, needed, once
 
 READER = [*KEY, "process", "session", "replica", "isolation"]
 """The columns that identify one reader with one run of positions. Seeks, rebalances, resets and the
@@ -27,6 +30,9 @@ IS_MISLED = (pl.col("f") == F.POSITION.value) & IS_OK & _FROM_LOG_START
 that was named later."""
 IS_START = (pl.col("f") == F.POSITION.value) & IS_OK & START.is_not_null()
 
+IS_JUMP = pl.col("offset") > pl.col("before") + 1
+"""The condition on a step that passes over an offset."""
+
 
 def starts(events: pl.LazyFrame) -> pl.LazyFrame:
     """Return the start of each reader: SESSION, `start`, `op_id` and `t_invoke_ns`."""
@@ -36,7 +42,7 @@ def starts(events: pl.LazyFrame) -> pl.LazyFrame:
 def first_steps(events: pl.LazyFrame) -> pl.LazyFrame:
     """Return the first record of each session whose start is recorded, in the form of `steps`.
     before: the offset just below the start; before_op: the operation that set the start."""
-    begun = (
+    begun = collect(
         starts(events)
         .group_by(SESSION)
         .agg(
@@ -46,11 +52,35 @@ def first_steps(events: pl.LazyFrame) -> pl.LazyFrame:
         )
     )
     first = (
-        events.filter(HAS_RECORD & pl.col("replica").is_null())
+        needed(events, begun)
+        .filter(HAS_RECORD & pl.col("replica").is_null())
         .group_by(SESSION)
         .agg(pl.col("isolation", "replica", "op_id", "record_index", "offset", "value").first())
     )
-    return first.join(begun, on=SESSION).filter(pl.col("before_op") <= pl.col("op_id"))
+    return first.join(begun.lazy(), on=SESSION).filter(pl.col("before_op") <= pl.col("op_id"))
+
+
+class Walked(NamedTuple):
+    """A summary of `steps`. total: how many there are. back: those that do not lead to a higher
+    offset. jumps: KEY, isolation, before and offset of those that are longer than one offset, each
+    once."""
+
+    total: int
+    back: pl.DataFrame
+    jumps: pl.DataFrame
+
+
+def walked(events: pl.LazyFrame) -> Walked:
+    """Return the summary of the steps in these rows (to be called by `plans.once`)."""
+    made = steps(events)
+    total, back, jumps = collect_all(
+        [
+            made.select(pl.len()),
+            made.filter(pl.col("offset") <= pl.col("before")),
+            made.filter(IS_JUMP).select(*KEY, "isolation", "before", "offset").unique(),
+        ]
+    )
+    return Walked(total.item(), back, jumps)
 
 
 def steps(events: pl.LazyFrame) -> pl.LazyFrame:
@@ -79,3 +109,16 @@ def steps(events: pl.LazyFrame) -> pl.LazyFrame:
         .filter(pl.col("before").is_not_null())
         .drop("failed")
     )
+
+
+def distinct_jumps(events: pl.LazyFrame) -> pl.LazyFrame:
+    """Return KEY, isolation, before and offset of all `jumps`. Few are different, since readers
+    pass over the same markers and aborted transactions."""
+    begun = first_steps(events).filter(IS_JUMP).select(*KEY, "isolation", "before", "offset")
+    return pl.concat([once(walked, events).jumps.lazy(), begun])
+
+
+def jumps(events: pl.LazyFrame) -> pl.LazyFrame:
+    """Return the steps, and first steps of sessions, that are longer than one offset."""
+    first = first_steps(events).drop("begun_ns")
+    return pl.concat([steps(events), first], how="diagonal").filter(IS_JUMP)

@@ -8,7 +8,7 @@ from threading import Thread
 import polars as pl
 import pytest
 
-from linearizability import plans
+from linearizability import history, plans
 from linearizability.judging import check, check_frame
 from linearizability.tests.planted import write_planted
 
@@ -53,3 +53,32 @@ def test_what_one_engine_panics_at_is_done_by_the_other(monkeypatch: pytest.Monk
     monkeypatch.setattr(pl.LazyFrame, "collect", panics)
     with plans.for_rows(1):
         assert plans.collect(pl.LazyFrame({"n": [1]})).item() == 1
+
+
+def test_rules_share_what_one_of_them_has_found_in_a_frame() -> None:
+    called: list[int] = []
+
+    def rows(frame: pl.LazyFrame) -> int:
+        called.append(frame.collect().height)
+        return called[-1]
+
+    one, other = pl.LazyFrame({"n": [1]}), pl.LazyFrame({"n": [1, 2]})
+    with plans.sharing():
+        with plans.sharing():
+            assert [plans.once(rows, one), plans.once(rows, other)] == [1, 2]
+        assert [plans.once(rows, one), plans.once(rows, other)] == [1, 2]
+    assert called == [1, 2]
+    assert plans.once(rows, one) == 1  # nothing is kept afterwards
+    assert called == [1, 2, 1]
+
+
+def test_columns_without_a_value_are_constants(tmp_path: Path) -> None:
+    """They take no memory then, and no rule can tell."""
+    file = tmp_path / "history.parquet"
+    write_planted(file)
+    rows = pl.read_parquet(file).with_columns(detail=pl.lit(None, pl.String))
+    history.write(file, rows)
+    for _ in range(2):  # the second time the rows are not checked again
+        scanned = history.scan(file)
+        assert 'null.alias("detail")' in scanned.explain()
+        assert scanned.collect().equals(rows.cast(history.SCHEMA))

@@ -9,6 +9,7 @@ import polars as pl
 from linearizability.checkers.base import IS_LEADER_ANSWER, Checker, Needs, Scope, count, describe
 from linearizability.evidence.time_outs import SWEEP_NS
 from linearizability.ingest import IS_DATA, KEY, READS_COMMITTED, TOLD_COMMIT
+from linearizability.plans import collect, needed
 from linearizability.reads.inferred_log import ACKNOWLEDGED
 from linearizability.reads.raw_reads import OF_PRODUCER, raw_records
 
@@ -173,20 +174,13 @@ def stable_while_open(events: pl.LazyFrame) -> pl.LazyFrame:
         .select(*KEY, "txn", "offset", send_op="op_id", until_ns="commit_asked_ns")
         .sort("until_ns", "offset", "send_op", descending=[True, True, False])
     )
-    is_lowest = pl.col("offset") == pl.col("offset").cum_min().over(KEY)
-    lowest = still_open.select(
-        *KEY,
-        "until_ns",
-        *(
-            pl.when(is_lowest).then(name).forward_fill().over(KEY)
-            for name in ("offset", "txn", "send_op")
-        ),
-    ).sort("until_ns", "offset")  # of the records of one transaction the lowest comes first
+    suspects = collect(read_while_open(events, still_open))
     told = events.filter(IS_LEADER_ANSWER).select(
         *KEY, "op_id", "t_complete_ns", reach="last_stable_offset", shown="last_stable_offset"
     )
     given = (
-        events.filter(IS_DATA & READS_COMMITTED)
+        needed(events, suspects)
+        .filter(IS_DATA & READS_COMMITTED)
         .group_by(*KEY, "op_id")
         .agg(
             pl.col("t_complete_ns").max(),
@@ -196,9 +190,9 @@ def stable_while_open(events: pl.LazyFrame) -> pl.LazyFrame:
     )
     reached = pl.concat([rows.drop_nulls() for rows in (told, given)])
     return (
-        reached.sort("t_complete_ns", "op_id")
+        reached.sort("t_complete_ns")
         .join_asof(
-            lowest,
+            lowest_open(still_open),
             left_on="t_complete_ns",
             right_on="until_ns",
             by=KEY,
@@ -210,6 +204,47 @@ def stable_while_open(events: pl.LazyFrame) -> pl.LazyFrame:
         .filter(pl.col("offset") < pl.col("shown"))
         .sort("t_complete_ns", "op_id", "reach")
         .unique([*KEY, "send_op"], keep="first", maintain_order=True)
+    )
+
+
+def lowest_open(still_open: pl.LazyFrame) -> pl.LazyFrame:
+    """Return, for each time at which a commit was requested, the lowest record of the transactions
+    that were open until then or later. still_open: the latest first."""
+    is_lowest = pl.col("offset") == pl.col("offset").cum_min().over(KEY)
+    return still_open.select(
+        *KEY,
+        "until_ns",
+        *(
+            pl.when(is_lowest).then(name).forward_fill().over(KEY)
+            for name in ("offset", "txn", "send_op")
+        ),
+    ).sort("until_ns", "offset")  # of the records of one transaction the lowest comes first
+
+
+def read_while_open(events: pl.LazyFrame, still_open: pl.LazyFrame) -> pl.LazyFrame:
+    """Return the offsets that a read_committed reader received before the commit of a transaction
+    with a lower offset was requested."""
+    first = (
+        events.filter(IS_DATA & READS_COMMITTED)
+        .group_by(*KEY, shown="offset")
+        .agg(pl.col("t_complete_ns").min())
+    )
+    longest = still_open.sort("offset").select(
+        *KEY, pl.col("until_ns").cum_max().over(KEY), below="offset"
+    )
+    return (
+        first.sort("shown")
+        .join_asof(
+            longest,
+            left_on="shown",
+            right_on="below",
+            by=KEY,
+            strategy="backward",
+            allow_exact_matches=False,
+            check_sortedness=False,
+        )
+        .filter(pl.col("t_complete_ns") < pl.col("until_ns"))
+        .select(KEY)
     )
 
 

@@ -8,7 +8,7 @@ import polars as pl
 
 from linearizability.checkers.base import Checker, Cut, Needs, Scope, count, describe
 from linearizability.ingest import KEY
-from linearizability.reads.contents import STORED_FIELDS
+from linearizability.reads.contents import STORED_FIELDS, occurring
 from linearizability.reads.inferred_log import ACKNOWLEDGED, PROVEN_POLL
 
 PROOF = ACKNOWLEDGED | PROVEN_POLL
@@ -32,14 +32,15 @@ class InconsistentOffsets(Checker):
     def anomalies(self, events: pl.LazyFrame) -> pl.LazyFrame:
         proofs = events.filter(PROOF)
         value, control = pl.col("value"), pl.col("control")
+        fields = occurring(proofs, STORED_FIELDS)
+        differ = _differ(value) | (value.has_nulls() & value.is_not_null().any())
+        if occurring(proofs, {"control": control}):
+            differ |= _differ(control) | (control.has_nulls() & control.is_not_null().any())
         clash = (
             proofs.group_by(*KEY, "offset")
             .agg(
-                differ=_differ(value)
-                | _differ(control)
-                | (value.has_nulls() & value.is_not_null().any())
-                | (control.has_nulls() & control.is_not_null().any()),
-                change=pl.any_horizontal(map(_differ, STORED_FIELDS.values())),
+                differ=differ,
+                change=pl.any_horizontal(map(_differ, fields.values())) if fields else False,
             )
             .filter(pl.col("differ") | pl.col("change"))
         )

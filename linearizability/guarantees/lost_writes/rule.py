@@ -19,6 +19,7 @@ from linearizability.ingest import (
     READS_COMMITTED,
     WHOLE_READ,
 )
+from linearizability.plans import collect, needed
 from linearizability.reads.final_reads import whole_reads
 from linearizability.reads.inferred_log import ACKNOWLEDGED, DURABLE, PROVEN_POLL
 
@@ -65,9 +66,10 @@ class LostWrites(Checker):
     def anomalies(self, events: pl.LazyFrame) -> pl.LazyFrame:
         acked = still_there(acknowledged(events), events)
         read = events.filter(IS_DATA).select(*KEY, "value").unique()
-        missing = acked.join(read, on=[*KEY, "value"], how="anti")
+        suspects = collect(acked.join(read, on=[*KEY, "value"], how="anti"))
+        missing = suspects.lazy()
         passed = (
-            missing.join(coverage(events), on=KEY)
+            missing.join(coverage(needed(events, suspects)), on=KEY)
             .filter((pl.col("start") <= pl.col("offset")) & (pl.col("offset") < pl.col("end")))
             .select(*KEY, "value", "offset", "op_id", proof="proof", reach=pl.col("end"))
         )
@@ -125,9 +127,12 @@ def vanished(events: pl.LazyFrame) -> pl.LazyFrame:
     """Return each record that a later complete raw read of the leader lacks, with no other record
     at its offset: the first operation that proves the record, and the first read that lacks it.
     is_read: a reader received the record before that read; otherwise it was acknowledged."""
-    whole = events.filter(WHOLE_RAW_READ & IS_FINAL).select(
-        *KEY, start=LOG_START, end="high_watermark", read_ns="t_invoke_ns", proof="op_id"
+    reads = collect(
+        events.filter(WHOLE_RAW_READ & IS_FINAL).select(
+            *KEY, start=LOG_START, end="high_watermark", read_ns="t_invoke_ns", proof="op_id"
+        )
     )
+    whole, events = reads.lazy(), needed(events, reads)
     data = events.filter(PROVEN_POLL & IS_DATA & pl.col("value").is_not_null())
     # A record that nobody received is a lost write instead.
     acked = events.filter(ACKNOWLEDGED & pl.col("value").is_not_null()).join(

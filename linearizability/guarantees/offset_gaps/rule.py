@@ -10,6 +10,7 @@ from linearizability.checkers.base import Checker, Needs, Scope, describe
 from linearizability.evidence.removals import compactable
 from linearizability.guarantees.poll_skips.rule import passed_over
 from linearizability.ingest import HAS_RECORD, IS_SEND, KEY, READ_COMMITTED, WHOLE_READ
+from linearizability.plans import collect, needed
 from linearizability.reads.inferred_log import at_or_above_log_start
 from linearizability.reads.raw_reads import IS_RAW, READ, raw_records
 from linearizability.reads.readers import IS_MISLED, steps
@@ -50,7 +51,7 @@ class OffsetGaps(Checker):
             .join(seen, on=KEY, how="semi")
             .select(*KEY, "offset", "value", "op_id")
         )
-        passed = passed_over(seen, known).select(*KEY, "before", "offset")
+        passed = passed_over(seen, known).lazy().select(*KEY, "before", "offset")
         jump = [*KEY, "before", "offset"]
         seen = seen.join(passed, on=jump, how="anti")
         message = pl.format(
@@ -98,11 +99,15 @@ def begun_late(events: pl.LazyFrame) -> pl.LazyFrame:
     """Return the complete raw reads from leaders, of logs that are not compacted, whose first
     record (offset) is not the one at their log start (start). `poll_skips` reports those that were
     given a later offset to begin at."""
-    first = events.filter(HAS_RECORD).group_by(READ).agg(pl.col("offset").min())
-    return (
+    reads = collect(
         events.filter(WHOLE_READ & (pl.col("client") == RAW) & pl.col("replica").is_null())
         .filter((pl.col("isolation") != READ_COMMITTED).fill_null(True))
         .select(*READ, start="log_start")
+    )
+    records = needed(events, reads).filter(HAS_RECORD)
+    first = records.group_by(READ).agg(pl.col("offset").min())
+    return (
+        reads.lazy()
         .join(events.filter(IS_MISLED), on=READ, how="anti", nulls_equal=True)
         .join(first, on=READ, nulls_equal=True)
         .filter(pl.col("start") < pl.col("offset"))
@@ -114,11 +119,15 @@ def ended_early(events: pl.LazyFrame) -> pl.LazyFrame:
     """Return the complete raw reads, of logs that are not compacted, whose last record is not the
     one below their high watermark. before: the offset of that last record; offset: the high
     watermark."""
-    last = events.filter(HAS_RECORD).group_by(READ).agg(before=pl.col("offset").max())
-    return (
+    reads = collect(
         events.filter(WHOLE_READ & (pl.col("client") == RAW))
         .filter((pl.col("isolation") != READ_COMMITTED).fill_null(True))
         .select(*READ, offset="high_watermark")
+    )
+    records = needed(events, reads).filter(HAS_RECORD)
+    last = records.group_by(READ).agg(before=pl.col("offset").max())
+    return (
+        reads.lazy()
         .join(last, on=READ, nulls_equal=True)
         .filter(pl.col("before") + 1 < pl.col("offset"))
         .join(compactable(events), on=KEY, how="anti")
@@ -129,5 +138,5 @@ def in_plain_partitions(events: pl.LazyFrame) -> pl.LazyFrame:
     """Return each record that an ordinary reader received after another one, in partitions without
     transactions and raw reads."""
     other = events.filter((IS_SEND & pl.col("txn").is_not_null()) | IS_RAW).select(KEY).unique()
-    plain = events.join(pl.concat([other, compactable(events)]), on=KEY, how="anti")
-    return steps(plain.filter(pl.col("client").ne_missing(JEPSEN) & pl.col("control").is_null()))
+    ordinary = events.filter(pl.col("client").ne_missing(JEPSEN) & pl.col("control").is_null())
+    return steps(ordinary.join(pl.concat([other, compactable(events)]), on=KEY, how="anti"))

@@ -6,9 +6,10 @@ from typing import ClassVar
 
 import polars as pl
 
-from linearizability.checkers.base import Checker, Cut, Needs, Scope, count, describe
+from linearizability.checkers.base import Checker, Cut, Needs, Scope, describe
 from linearizability.ingest import KEY
-from linearizability.reads.readers import steps
+from linearizability.plans import once
+from linearizability.reads.readers import walked
 
 
 class PollOrder(Checker):
@@ -26,7 +27,7 @@ class PollOrder(Checker):
     cut: ClassVar[Cut | None] = Cut.PROCESS
 
     def anomalies(self, events: pl.LazyFrame) -> pl.LazyFrame:
-        found = steps(events).filter(pl.col("offset") <= pl.col("before"))
+        found = once(walked, events).back.lazy()
         repeats = pl.col("offset") == pl.col("before")
         kind = pl.when(repeats).then(pl.lit("poll-repeats")).otherwise(pl.lit("poll-goes-back"))
         message = pl.format(
@@ -39,4 +40,4 @@ class PollOrder(Checker):
         return describe(found, KEY, kind, ["before_op", "op_id"], message)
 
     def checked(self, events: pl.LazyFrame) -> pl.LazyFrame:
-        return count(steps(events))
+        return pl.LazyFrame({"checked": [once(walked, events).total]}, {"checked": pl.Int64})
