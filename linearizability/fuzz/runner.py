@@ -15,12 +15,10 @@ import signal
 import traceback
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
-from concurrent.futures import ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import AbstractContextManager, closing, contextmanager
 from dataclasses import dataclass, field
 from itertools import islice
-from multiprocessing import get_context
 from pathlib import Path
 from random import Random
 from tempfile import TemporaryDirectory
@@ -36,6 +34,7 @@ from linearizability.fuzz.told import told_by_rows
 from linearizability.history import HistoryError
 from linearizability.importers import edn_lines, jepsen, plain_runs
 from linearizability.judging import check
+from linearizability.self_test.rounds import in_rounds
 from linearizability.verdict import Validity
 
 CPU_S = 10
@@ -96,9 +95,9 @@ def run_fuzz(
             result.add(some)
             progress(result.files)
         return result
-    with ProcessPoolExecutor(processes, get_context("spawn"), max_tasks_per_child=20) as pool:
-        coming = [(batch, pool.submit(_of_batch, batch)) for batch in batches]
-        for batch, future in coming:
+    rounds = in_rounds(_of_batch, batches, processes, of_a_process=20)
+    with closing(rounds):
+        for batch, future in rounds:
             try:
                 result.add(future.result())
             except BrokenProcessPool:

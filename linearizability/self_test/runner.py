@@ -14,10 +14,10 @@ from __future__ import annotations
 import os
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from concurrent.futures import ProcessPoolExecutor
+from contextlib import closing
 from dataclasses import dataclass, field
 from itertools import islice
-from multiprocessing import active_children, get_context, parent_process
+from multiprocessing import parent_process
 from multiprocessing.connection import wait
 from random import Random
 from threading import Thread
@@ -33,6 +33,7 @@ from linearizability.self_test.clause import Mutator
 from linearizability.self_test.clauses import MUTATORS
 from linearizability.self_test.model.histories import NUMBERS_APART, joined, rows_with_truth
 from linearizability.self_test.model.world import Row
+from linearizability.self_test.rounds import in_rounds
 from linearizability.self_test.truth import stripped
 from linearizability.verdict import Validity
 
@@ -41,8 +42,7 @@ LONG_NS = 10**15
 SEEDS_AT_ONCE = 100
 """The number of histories to judge in one call, so that they fit into little memory."""
 BATCHES_OF_A_PROCESS = 10
-"""The number of batches after which a new process replaces one of the pool, because allocators do
-not give back all memory of a large batch."""
+"""The number of batches after which new processes replace the old ones (`rounds`)."""
 COLUMNS = ("checker", "judged", "false alarms", "planted", "caught", "mutators")
 
 
@@ -113,24 +113,17 @@ def run_self_test(
             result.add(some)
             progress(result.seeds)
         return result
-    # Spawned: polars keeps threads, which a fork would lose.
-    pool = ProcessPoolExecutor(
+    rounds = in_rounds(
+        _of_batch,
+        batches,
         processes,
-        get_context("spawn"),
-        max_tasks_per_child=BATCHES_OF_A_PROCESS,
+        of_a_process=BATCHES_OF_A_PROCESS,
         initializer=_end_with_parent,
     )
-    others = set(active_children())
-    try:
-        for some in pool.map(_of_batch, batches):
-            result.add(some)
+    with closing(rounds):
+        for _, future in rounds:
+            result.add(future.result())
             progress(result.seeds)
-    except BaseException:  # who interrupts does not wait for what is under way
-        for child in set(active_children()) - others:
-            child.terminate()
-        raise
-    finally:
-        pool.shutdown(cancel_futures=True)
     return result
 
 

@@ -1,0 +1,43 @@
+"""Perform many batches of work in processes that are replaced now and then.
+
+Allocators do not give back all memory of a large batch. `max_tasks_per_child` of
+ProcessPoolExecutor is meant for that, but Python 3.11 may stand still once processes have ended by
+it (CPython issue 115634), so a whole pool is replaced here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Generator, Iterable
+from concurrent.futures import Future, ProcessPoolExecutor
+from itertools import islice
+from multiprocessing import active_children, get_context
+from typing import TypeVar
+
+Batch = TypeVar("Batch")
+Result = TypeVar("Result")
+
+
+def in_rounds(
+    work: Callable[[Batch], Result],
+    batches: Iterable[Batch],
+    processes: int,
+    *,
+    of_a_process: int,
+    initializer: Callable[[], None] | None = None,
+) -> Generator[tuple[Batch, Future[Result]], None, None]:
+    """Yield each batch with the future of its result, in order. New processes begin after
+    of_a_process batches of each. Whoever closes the iterator early does not wait for what is under
+    way."""
+    rest = iter(batches)
+    while some := list(islice(rest, processes * of_a_process)):
+        others = set(active_children())
+        # Spawned: polars keeps threads, which a fork would lose.
+        pool = ProcessPoolExecutor(processes, get_context("spawn"), initializer=initializer)
+        try:
+            yield from [(batch, pool.submit(work, batch)) for batch in some]
+        except BaseException:
+            for child in set(active_children()) - others:
+                child.terminate()
+            raise
+        finally:
+            pool.shutdown(cancel_futures=True)
