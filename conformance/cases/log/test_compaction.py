@@ -110,8 +110,10 @@ def test_an_empty_value_is_not_a_tombstone(wire: Wire) -> None:
     """An empty value must stay as its key's newest one, also after the cleaning that removes a
     tombstone beside it: only a null deletes a key."""
     topic = topic_with(wire, COMPACTED, delete_retention_ms="1")
-    pairs = [(b"k", b"v"), (b"k", b""), (b"t", None), END]
-    next_ms = write_apart(wire, topic, *pairs, from_ms=now_ms() - HOUR_MS)
+    later_ms = write_apart(wire, topic, (b"k", b"v"), from_ms=now_ms() - HOUR_MS)
+    # In one batch: the cleaning that removes the older value is then the tombstone's first one.
+    write(wire, topic, (b"k", b""), (b"t", None), at_ms=later_ms)
+    next_ms = write_apart(wire, topic, END, from_ms=later_ms + STEP_MS)
     wait_until_kept(wire, topic, [(1, b"k", b""), (2, b"t", None), (3, *END)], "after one cleaning")
     write(wire, topic, END, at_ms=next_ms)
     left = [(1, b"k", b""), (3, *END), (4, *END)]
