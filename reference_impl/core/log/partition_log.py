@@ -145,7 +145,18 @@ class PartitionLog(ReadableLog):
 
     def _write(self, data: bytearray | memoryview, batch: BatchHeader, now_ms: int) -> AppendResult:
         self._flush_state.check()
-        self._now_ms, self.last_write_failed = now_ms, True
+        try:
+            result = self._write_batch(data, batch, now_ms)
+        except StorageError as error:
+            self.last_write_failed = not error.no_space
+            raise
+        self.last_write_failed = False
+        return result
+
+    def _write_batch(
+        self, data: bytearray | memoryview, batch: BatchHeader, now_ms: int
+    ) -> AppendResult:
+        self._now_ms = now_ms
         base_offset, last_offset = batch.base_offset, batch.last_offset
         # Kafka, too, notes the epoch first: an epoch without records does no harm.
         self.leader_epochs.assign(batch.partition_leader_epoch, base_offset)
@@ -157,9 +168,6 @@ class PartitionLog(ReadableLog):
         except BrokenSegment as error:
             self._flush_state.failure = error
             raise
-        except StorageError as error:
-            self.last_write_failed = not error.no_space
-            raise
         self._log_end_offset = last_offset + 1
         if batch.producer_id >= 0:
             completed = self.producer_state.update(batch, base_offset, data)
@@ -168,7 +176,6 @@ class PartitionLog(ReadableLog):
         unflushed = last_offset + 1 - self._flush_state.recovery_point
         if unflushed >= self.config.flush_messages or self.flush_is_due(now_ms):
             self.flush()
-        self.last_write_failed = False
         stamp = batch.max_timestamp if self.config.uses_log_append_time else NO_TIMESTAMP
         return AppendResult(base_offset, last_offset, stamp, self._log_start_offset)
 
@@ -243,8 +250,10 @@ class PartitionLog(ReadableLog):
                 self._retired.add(segment, self.config.file_delete_delay_ms)
 
     def retire_more(self) -> bool:
-        """Remove segments that lie wholly below the log start. Return whether there were any."""
-        if not self._segments.has_below(self._log_start_offset) or not self.is_trusted:
+        """Remove segments that lie wholly below the log start. Return whether there were any, in a
+        log that is open and trusted."""
+        has_more = self._segments.has_below(self._log_start_offset)
+        if self.is_closed or not self.is_trusted or not has_more:
             return False
         self.retire_segments_below(self._log_start_offset)
         return True

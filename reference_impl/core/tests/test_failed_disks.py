@@ -100,6 +100,27 @@ def test_another_replica_leads_when_the_leaders_disk_refuses_writes(
     assert values_of(cluster.partition(bad)) == ["b"]
 
 
+@pytest.mark.parametrize("file", ["leader-epoch-checkpoint", ".log"])
+def test_a_full_disk_is_no_reason_to_give_a_replica_up(
+    monkeypatch: pytest.MonkeyPatch, file: str
+) -> None:
+    """Also where it has no room for the entry of a new leader epoch."""
+    cluster = cluster_with_topic()
+    full = cluster.leader()
+    charge = MemoryStorage.charge
+
+    def refuse(path: str, size: int) -> None:
+        if "/t-0/" in path and file in path:
+            raise StorageError(path, "no space left on the disk", no_space=True)
+        charge(cluster.disks[full], path, size)
+
+    monkeypatch.setattr(cluster.disks[full], "charge", refuse)
+    cluster.produce(full, "a")
+    assert cluster.code(full) == ErrorCode.KAFKA_STORAGE_ERROR
+    cluster.run(2_000)
+    assert cluster.leader() == full
+
+
 def test_a_follower_whose_log_has_failed_leaves_the_isr() -> None:
     cluster = cluster_with_topic()
     leader, bad = cluster.leader(), cluster.followers()[0]

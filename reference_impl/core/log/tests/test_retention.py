@@ -194,6 +194,16 @@ def test_many_segments_go_a_few_at_a_time() -> None:
     assert (again.log_start_offset, again.segment_base_offsets) == (many, [many])
 
 
+def test_nothing_more_goes_from_a_log_that_is_closed() -> None:
+    """Its partition may be deleted between two steps."""
+    log = one_a_segment(
+        MemoryStorage(), *([1000] * (2 * RETIRED_AT_ONCE)), retention_ms=100, file_delete_delay_ms=9
+    )
+    delete_old_segments(log, 5000, Rules())
+    log.close(clean=False)
+    assert not log.retire_more()
+
+
 def test_the_files_of_many_segments_are_deleted_in_steps() -> None:
     many = DELETED_AT_ONCE + 10
     log = one_a_segment(
