@@ -99,7 +99,9 @@ def records_of_update(controller: Controller, updates: Sequence[Struct]) -> list
 
 def _problem_with(controller: Controller, update: Struct) -> str | None:
     """Return the reason why a feature cannot have a level, or None if it can."""
-    name, level, kind = update.feature, update.max_version_level, update.upgrade_type
+    name, level = update.feature, update.max_version_level
+    # [Modified in v1: KIP-778] Version 0 has a flag instead of three kinds.
+    kind = SAFE_DOWNGRADE if update.allow_downgrade else update.upgrade_type
     if kind not in (UPGRADE, SAFE_DOWNGRADE, UNSAFE_DOWNGRADE):
         return "The controller does not support the given upgrade type."
     current = controller.image.features.get(name, 0)

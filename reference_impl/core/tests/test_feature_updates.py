@@ -51,6 +51,17 @@ def test_a_feature_goes_down_and_up_and_a_restart_keeps_its_level() -> None:
     assert TRANSACTIONS not in finalized(world)
 
 
+def test_version_0_says_in_another_field_that_a_feature_may_go_down() -> None:
+    world = World()
+    for allowed, code in ((False, ErrorCode.INVALID_UPDATE_VERSION), (True, ErrorCode.NONE)):
+        row = REQUEST.struct(
+            "FeatureUpdateKey", feature=TRANSACTIONS, max_version_level=1, allow_downgrade=allowed
+        )
+        answer = world.call(ApiKey.UPDATE_FEATURES, 0, feature_updates=[row])
+        assert answer.error_code == code
+    assert finalized(world) == {**HIGHEST, TRANSACTIONS: 1}
+
+
 @pytest.mark.parametrize(
     ("level", "kind", "why"),
     [
