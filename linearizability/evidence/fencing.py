@@ -139,10 +139,17 @@ def other_producers(events: pl.LazyFrame) -> pl.LazyFrame:
         former_id="producer_id",
         known_ns="t_complete_ns",
         known_op="op_id",
+        since_ns="t_invoke_ns",
     )
     return _whole(
         inits.sort("t_invoke_ns", "op_id")
-        .select("transactional_id", "producer_id", began_ns="t_invoke_ns", asked_op="op_id")
+        .select(
+            "transactional_id",
+            "producer_id",
+            began_ns="t_invoke_ns",
+            over_ns="t_complete_ns",
+            asked_op="op_id",
+        )
         .join_asof(
             former,
             left_on="began_ns",
@@ -155,7 +162,7 @@ def other_producers(events: pl.LazyFrame) -> pl.LazyFrame:
         .join(run, how="cross")
         .filter(
             (pl.col("producer_id") != pl.col("former_id"))
-            & (pl.col("began_ns") - pl.col("known_ns") < REMEMBERED_NS)
+            & (pl.col("over_ns") - pl.col("since_ns") < REMEMBERED_NS)
             & (pl.col("producer_epoch").cast(pl.Int64) + pl.col("raised") < LAST_EPOCH)
             & ~pl.col("is_unclean")
         )

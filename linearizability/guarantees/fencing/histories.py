@@ -72,6 +72,10 @@ VALID: Valid = {
         GIVES(0, **OF_X) | at(0),
         GIVES(0, producer_id=8, **OF_X) | at(61),
     ],
+    "the last answer about a transactional id, since forgotten, came late": [
+        GIVES(0, **OF_X) | at(0) | {"t_complete_ns": 30 * SECOND},
+        GIVES(0, producer_id=8, **OF_X) | at(61),
+    ],
     "an unclean election may lose transactional ids": (
         [UNCLEAN, GIVES(0, **OF_X), GIVES(0, producer_id=8, **OF_X)]
     ),

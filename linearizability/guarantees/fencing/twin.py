@@ -56,7 +56,7 @@ def _other_producers(rows: list[Row]) -> Found:
         last = max(before, key=lambda r: (r["t_complete_ns"], r["op_id"]), default=None)
         if last is None or last["producer_id"] == init["producer_id"]:
             continue
-        is_recent = init["t_invoke_ns"] - last["t_complete_ns"] < 60 * 10**9
+        is_recent = init["t_complete_ns"] - last["t_invoke_ns"] < 60 * 10**9
         if is_recent and last["producer_epoch"] + raised < 2**15 - 2:
             ops = tuple(sorted({last["op_id"], init["op_id"]}))
             found.add(("other-producer-id", ops, init["place"]))
