@@ -33,10 +33,12 @@ from reference_impl.wire import (
 ANSWER_TIMEOUT_S = 30.0
 IMPATIENT_TIMEOUT_S = 5.0
 HURRIED_TIMEOUT_S = 1.0
-CLOSED, CLOSED_S = "the connection is closed", 10.0
-"""A state of a connection, and the usual wait for it."""
-LEAST_AWAITED_S = 2.0
-"""The shortest wait for a state that the target has not reached in time before."""
+CLOSED, CLOSED_S, LEAST_CLOSED_S = "the connection is closed", 10.0, 2.0
+"""A state of a connection, the usual wait for it, and the shortest: it comes at once."""
+LEAST_AWAITED_S = 10.0
+"""The shortest wait for a state that the target has not reached in time before. Many states come
+only when a session is over (6 s at least): a shorter wait would fail every later case on a correct
+target that a busy machine made late once."""
 MISSED_DIVISOR = 4.0
 """By how much the wait for a state becomes shorter each time it did not come."""
 RETURN_S_MAX = 120.0
@@ -92,11 +94,13 @@ class Patience:
         """Note which case runs; it may have run already, in another version of its API."""
         self._case = case
 
-    def awaited_s(self, state: str, usual_s: float) -> float:
+    def awaited_s(self, state: str, usual_s: float, least_s: float | None = None) -> float:
         """Return how long to wait for a state, such as "the group becomes Empty": less each time
-        that the target has not reached it in this case, or in any since it last did."""
+        that the target has not reached it in this case, or in any since it last did. least_s: the
+        shortest wait, by default LEAST_AWAITED_S."""
+        least_s = LEAST_AWAITED_S if least_s is None else least_s
         missed = max(self._missed[case, kind_of(state)] for case in ("", self._case))
-        shortened_s = max(usual_s / MISSED_DIVISOR**missed, min(usual_s, LEAST_AWAITED_S))
+        shortened_s = max(usual_s / MISSED_DIVISOR**missed, min(usual_s, least_s))
         return self.settling_s(shortened_s)
 
     def note_missed(self, state: str) -> None:
@@ -264,7 +268,8 @@ class Connection:
         """Return True as soon as the target closes the connection, or False if it answers or stays
         silent for timeout_s, by default CLOSED_S, or less if the target left others open."""
         try:
-            self.socket.settimeout(timeout_s or PATIENCE.awaited_s(CLOSED, CLOSED_S))
+            usual_s = PATIENCE.awaited_s(CLOSED, CLOSED_S, LEAST_CLOSED_S)
+            self.socket.settimeout(timeout_s or usual_s)
             is_closed = self.socket.recv(1) == b""
         except TimeoutError:
             if timeout_s is None:

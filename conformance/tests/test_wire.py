@@ -15,7 +15,7 @@ import pytest
 from conformance import connection
 from conformance.case import Deviation
 from conformance.cases.admin.test_create_topics import creatable, create
-from conformance.clients.members import beside, coordinator
+from conformance.clients.members import MIN_SESSION_TIMEOUT_MS, beside, coordinator
 from conformance.connection import (
     CLOSED,
     CLOSED_S,
@@ -242,8 +242,6 @@ def test_a_state_that_never_came_is_waited_for_more_briefly_until_it_comes() -> 
         assert PATIENCE.awaited_s(again, 60.0) == 15.0
         assert PATIENCE.awaited_s(other, 60.0) == 60.0
         PATIENCE.note_missed(again)
-        assert PATIENCE.awaited_s(again, 60.0) == 3.75
-        PATIENCE.note_missed(again)
         assert PATIENCE.awaited_s(again, 60.0) == LEAST_AWAITED_S
         assert PATIENCE.awaited_s(again, 1.0) == 1.0
         PATIENCE.note_return(60.0)
@@ -251,6 +249,18 @@ def test_a_state_that_never_came_is_waited_for_more_briefly_until_it_comes() -> 
         PATIENCE.note_return(0.0)
         assert eventually(lambda: 1, bool, again) == 1
         assert PATIENCE.awaited_s(never, 60.0) == 60.0
+    finally:
+        PATIENCE.forget()
+
+
+def test_a_state_that_takes_its_time_is_never_awaited_too_briefly() -> None:
+    """A correct target that was once late, on a busy machine, must not fail all later cases."""
+    state = "the group has 0 members"  # the end of a session
+    PATIENCE.forget()
+    try:
+        for _ in range(9):
+            PATIENCE.note_missed(state)
+        assert PATIENCE.awaited_s(state, 20.0) > MIN_SESSION_TIMEOUT_MS / 1000 + 3
     finally:
         PATIENCE.forget()
 
@@ -263,12 +273,13 @@ def test_a_case_waits_more_briefly_for_what_it_missed_whatever_others_reach() ->
         PATIENCE.begin("a case")
         PATIENCE.note_missed(state)
         PATIENCE.begin("another case")
-        assert PATIENCE.awaited_s(state, 20.0) == 5.0
+        assert PATIENCE.awaited_s(state, 20.0) == LEAST_AWAITED_S
         PATIENCE.note_reached(state)
         assert PATIENCE.awaited_s(state, 20.0) == 20.0
         PATIENCE.begin("a case")
         PATIENCE.note_reached(state)
-        assert PATIENCE.awaited_s(state, 20.0) == 5.0, "its beginning may reach what its end misses"
+        waited_s = PATIENCE.awaited_s(state, 20.0)
+        assert waited_s == LEAST_AWAITED_S, "its beginning may reach what its end misses"
     finally:
         PATIENCE.forget()
 
@@ -299,7 +310,7 @@ def test_an_awaited_state_that_does_not_come_is_remembered() -> None:
     try:
         with pytest.raises(Deviation, match=r"within 0\.001 s"):
             eventually(lambda: 0, bool, "a miracle", 0.001)
-        assert PATIENCE.awaited_s("a miracle", 20.0) == 5.0
+        assert PATIENCE.awaited_s("a miracle", 20.0) == LEAST_AWAITED_S
     finally:
         PATIENCE.forget()
 
