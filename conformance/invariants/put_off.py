@@ -52,13 +52,18 @@ class PutOff:
 
     def end(self, *, passed: bool) -> tuple[BrokenInvariant, Exchange] | None:
         """End the case. passed: whether it has passed otherwise, or is unsupported. Return what
-        fails it, or None."""
+        fails it, which `tell` notes, or None."""
         self._api = None
         for kind, (is_own, broken, exchange) in self._found.items() if passed else ():
             if is_own or kind not in self._told:
-                self._told.add(kind)
                 return broken, exchange
         return None
+
+    def tell(self, error: BaseException) -> None:
+        """Note what a case that counts has failed by. One that runs again, or that a setting makes
+        unsupported, has told nothing."""
+        if isinstance(error, BrokenInvariant):
+            self._told.add(kind_of(error.what))
 
     def forget(self) -> None:
         """Begin another examination, which reports everything again."""

@@ -270,6 +270,7 @@ def pytest_runtest_makereport(
         error = Deviation("the target after this case", "it answers", died)
     if report.failed and error is not None:
         _explain(report, stated, error, item, examined)
+        PUT_OFF.tell(error)
     _remember(item, report, stated, error, exchange)
     if ending.reason is not None:
         item.session.shouldstop = ending.reason

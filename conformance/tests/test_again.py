@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from conformance.invariants.put_off import PUT_OFF, BrokenInvariant
 from conformance.tests import servers
 from conformance.tests.suite import PASSES, Suite
 
@@ -52,6 +53,7 @@ def examine(
     path: Path,
     monkeypatch: pytest.MonkeyPatch,
     leaves: Callable[[int], object],
+    cases: str = PASSES + LEFT,
 ) -> tuple[dict[str, Any], str]:
     """Run two cases, in the second of which `leaves` is called with the number of the attempt;
     return the results and what was printed."""
@@ -63,7 +65,7 @@ def examine(
 
     monkeypatch.setattr("conformance.tests.test_again.leave", counted)
     at = str(path / "found.json")
-    result = suite.run_plain(PASSES + LEFT, "--bootstrap", kafka.bootstrap, "--results-json", at)
+    result = suite.run_plain(cases, "--bootstrap", kafka.bootstrap, "--results-json", at)
     return dict(json.loads(Path(at).read_text())), result.stdout.str()
 
 
@@ -87,6 +89,20 @@ def test_a_target_that_is_back_before_the_case_has_ended_was_away_too(
     found, said = examine(suite, owned, tmp_path, monkeypatch, refuse)
     assert (found["passed"], found["failed"], found["not_run"]) == (2, 0, 0)
     assert "which ran again" in said
+
+
+def test_a_broken_invariant_of_the_first_attempt_is_told_by_the_second(
+    suite: Suite, owned: servers.GoesBad, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def break_and_leave(attempt: int) -> None:
+        PUT_OFF.note("Metadata", BrokenInvariant("brokers", "each once", "twice"))
+        if attempt == 1:
+            restart(owned)
+
+    later = LEFT.replace("    test_again.leave()\n", "") + "    test_again.leave()\n"
+    found, said = examine(suite, owned, tmp_path, monkeypatch, break_and_leave, later)
+    assert "which ran again" in said
+    assert (found["passed"], found["failed"]) == (0, 1)
 
 
 def test_a_case_that_ends_the_target_each_time_fails(
