@@ -6,29 +6,25 @@ from typing import ClassVar
 
 import polars as pl
 
-from linearizability.bounds import NEVER
-from linearizability.checkers.base import IS_UNSTABLE, Checker, Cut, Needs, Scope, describe
-from linearizability.evidence.removals import setting
-from linearizability.evidence.time_outs import SWEEP_NS
-from linearizability.history import F, Type
-from linearizability.ingest import (
-    ABORTED,
-    IS_DELETION,
-    IS_FINAL,
-    IS_OK,
-    KEY,
-    NO_POSITION,
-    TOLD_ABORT,
-    TOLD_COMMIT,
+from linearizability.checkers.base import Checker, Cut, Needs, Scope, describe
+from linearizability.guarantees.committed_offsets.generations import (
+    COMMITTED,
+    IN_FORCE,
+    OF_GENERATION,
+    OF_GROUP,
+    UNSURE_OF_GENERATION,
+    of_older_generations,
+    of_replaced_owners,
 )
+from linearizability.guarantees.committed_offsets.undecided import (
+    FETCHED,
+    UNSTABLE,
+    undecided_for_ever,
+    while_undecided,
+)
+from linearizability.history import F
+from linearizability.ingest import IS_FINAL, IS_OK, KEY, NO_POSITION
 
-FETCHED = (
-    (pl.col("f") == F.FETCH_OFFSETS.value)
-    & IS_OK
-    & pl.col("topic").is_not_null()
-    & pl.col("group").is_not_null()
-    & pl.col("t_complete_ns").is_not_null()
-)
 BEGAN = (
     (pl.col("f") == F.POSITION.value)
     & IS_OK
@@ -38,40 +34,8 @@ BEGAN = (
     & pl.col("t_complete_ns").is_not_null()
 )
 """The condition on a member's start at the offset that its coordinator answered (asked_offset)."""
-COMMITTED = (
-    pl.col("f").is_in([F.COMMIT_OFFSETS.value, F.SEND_OFFSETS.value])
-    & (pl.col("type") != Type.FAIL.value)
-    & (pl.col("offset").is_not_null() | IS_DELETION)
-    & pl.col("group").is_not_null()
-    & (pl.col("txn_outcome") != ABORTED).fill_null(True)
-)
-UNSTABLE = (
-    IS_UNSTABLE
-    & pl.col("topic").is_not_null()
-    & pl.col("group").is_not_null()
-    & pl.col("t_complete_ns").is_not_null()
-)
-IN_FORCE = IS_OK & pl.col("txn").is_null() & pl.col("t_complete_ns").is_not_null()
-"""The condition on a commit that is in force from its acknowledgement on, until a later one."""
-OF_GENERATION = COMMITTED & IN_FORCE & (pl.col("generation") >= 0).fill_null(False)
-OWNED = (
-    (pl.col("f") == F.OWNED.value)
-    & IS_OK
-    & pl.col("topic").is_not_null()
-    & pl.col("group").is_not_null()
-    & pl.col("member_id").is_not_null()
-    & (pl.col("generation") >= 0).fill_null(False)
-    & pl.col("t_complete_ns").is_not_null()
-)
-UNSURE_OF_GENERATION = (
-    COMMITTED & ~IS_OK & pl.col("txn").is_null() & (pl.col("generation") >= 0).fill_null(False)
-)
-"""The condition on a commit of unknown outcome whose generation is known."""
-OF_GROUP = [*KEY, "group"]
 MAY_BE_OLD_NS = 60 * 1_000_000_000
 """The nanoseconds for which a broker without followers may continue to answer."""
-
-
 UNEXPLAINED, OLD_GENERATION = "unexplained-offset", "old-generation-commits"
 FORGOTTEN, TWO_OWNERS = "forgotten-offset", "two-owners"
 UNDECIDED, HANGING = "told-while-undecided", "undecided-for-ever"
@@ -83,9 +47,6 @@ REACHED_NS = pl.coalesce("t_complete_ns", pl.col("t_invoke_ns") + ARRIVES_NS) + 
     0
 ).otherwise(ARRIVES_NS)
 """The time until which a commit, also one in a transaction, can have reached the coordinator."""
-MARKED_NS = 10 * 1_000_000_000
-"""The nanoseconds that markers take at most while no node is down (`overdue.py` excuses the minute
-after a fault)."""
 
 
 class CommittedOffsets(Checker):
@@ -203,173 +164,6 @@ class CommittedOffsets(Checker):
     def checked(self, events: pl.LazyFrame) -> pl.LazyFrame:
         judged = [answers(events), events.filter(UNSTABLE | OF_GENERATION)]
         return pl.concat([rows.select(checked=pl.len().cast(pl.Int64)) for rows in judged]).sum()
-
-
-def of_older_generations(events: pl.LazyFrame, which: pl.Expr = OF_GENERATION) -> pl.LazyFrame:
-    """Return the commits (which: the accepted ones) that were invoked after a commit of a newer
-    generation was accepted, or after a member owned the partition in a newer generation that
-    had received it from the committing member. Where members are known, only commits of another
-    member count: under KIP-848 a member may use an older epoch of its own if it already had the
-    partition in it (KIP-1251). For classic members, their own commits count as well."""
-    columns = (*OF_GROUP, "op_id", "member_id", "generation", "t_invoke_ns", "t_complete_ns")
-    commits = events.filter(which).select(columns)
-    accepted = events.filter(OF_GENERATION).select(columns, by_owner=pl.lit(False))
-    owned = events.filter(OWNED).select(columns, by_owner=pl.lit(True))
-    first = (
-        pl.concat([accepted, owned])
-        .sort("t_complete_ns", "op_id")
-        .group_by(*OF_GROUP, "generation", "member_id", "by_owner", maintain_order=True)
-        .agg(accepted_ns=pl.col("t_complete_ns").first(), newest_op=pl.col("op_id").first())
-    )
-    highest = first.sort("accepted_ns").with_columns(
-        newest=pl.col("generation").cum_max().over(OF_GROUP)
-    )
-    late = (
-        commits.sort("t_invoke_ns")
-        .join_asof(
-            highest.select(*OF_GROUP, "accepted_ns", "newest"),
-            left_on="t_invoke_ns",
-            right_on="accepted_ns",
-            by=OF_GROUP,
-            strategy="backward",
-            allow_exact_matches=False,
-            check_sortedness=False,
-        )
-        .filter(pl.col("generation") < pl.col("newest"))
-        .drop("newest", "accepted_ns")
-    )
-    newer = first.rename({"generation": "newest", "member_id": "other"})
-    by_other = (pl.col("other") != pl.col("member_id")).fill_null(True)
-    is_classic = pl.col("is_classic").fill_null(False)
-    return (
-        late.join(newer, on=OF_GROUP)
-        .join(classic_members(events), on=[*OF_GROUP, "member_id"], how="left")
-        .filter(
-            (pl.col("newest") > pl.col("generation"))
-            & (pl.col("accepted_ns") < pl.col("t_invoke_ns"))
-            & (by_other | is_classic)
-            & (~pl.col("by_owner") | pl.col("is_classic").is_not_null())
-        )
-        .sort("newest", "accepted_ns", "newest_op", descending=[True, False, False])
-        .unique([*OF_GROUP, "op_id"], keep="first", maintain_order=True)
-    )
-
-
-def classic_members(events: pl.LazyFrame) -> pl.LazyFrame:
-    """Return the members that are known to use the classic protocol and no other."""
-    told = (pl.col("f") == F.OWNED.value) & pl.col("settings").is_not_null()
-    return (
-        events.filter(told & pl.col("member_id").is_not_null())
-        .group_by(*OF_GROUP, "member_id")
-        .agg(is_classic=(setting("group.protocol") == "classic").all(ignore_nulls=False))
-    )
-
-
-def while_undecided(events: pl.LazyFrame) -> pl.LazyFrame:
-    """Return the answers that were given before a transaction that had sent offsets requested its
-    commit, each with the transaction that requested its commit last."""
-    sent = (
-        events.filter((pl.col("f") == F.SEND_OFFSETS.value) & IS_OK)
-        .filter((pl.col("told") == TOLD_COMMIT) & pl.col("t_complete_ns").is_not_null())
-        .filter(pl.col("group").is_not_null() & pl.col("topic").is_not_null())
-        .select(
-            *OF_GROUP, "txn", send_op="op_id", sent_ns="t_complete_ns", until_ns="commit_asked_ns"
-        )
-        .sort("sent_ns", "send_op")
-    )
-    asked = events.filter(FETCHED).select(*OF_GROUP, "op_id", "t_invoke_ns", "t_complete_ns")
-    return (
-        asked.sort("t_invoke_ns")
-        .join_asof(
-            longest_so_far(sent, "sent_ns", "until_ns"),
-            left_on="t_invoke_ns",
-            right_on="sent_ns",
-            by=OF_GROUP,
-            strategy="backward",
-            allow_exact_matches=False,
-            check_sortedness=False,
-        )
-        .filter(pl.col("t_complete_ns") < pl.col("until_ns"))
-    )
-
-
-def longest_so_far(sent: pl.LazyFrame, since: str, until: str) -> pl.LazyFrame:
-    """Return, for each row of a frame that is sorted by `since`, the latest `until` of its group so
-    far, with the transaction and operation of the row that has it."""
-    is_longest = (pl.col(until) > pl.col("longest").shift(1).over(OF_GROUP)).fill_null(True)
-    return sent.with_columns(longest=pl.col(until).cum_max().over(OF_GROUP)).select(
-        *OF_GROUP,
-        since,
-        pl.col("longest").alias(until),
-        **{
-            name: pl.when(is_longest).then(name).forward_fill().over(OF_GROUP)
-            for name in ("txn", "send_op")
-        },
-    )
-
-
-def undecided_for_ever(events: pl.LazyFrame) -> pl.LazyFrame:
-    """Return the answers that say an offset is not stable although every transaction that had sent
-    one had ended, each with the transaction that ended last."""
-    is_told = pl.col("told").is_in([TOLD_COMMIT, TOLD_ABORT])
-    lasts_ns = pl.coalesce("t_complete_ns", "t_invoke_ns") + pl.col("longest_ns") + SWEEP_NS
-    over_ns = pl.when(is_told).then("end_ns").otherwise(None)
-    sent = (
-        events.filter((pl.col("f") == F.SEND_OFFSETS.value) & pl.col("txn").is_not_null())
-        .filter((pl.col("type") != Type.FAIL.value) & pl.col("group").is_not_null())
-        .filter(pl.col("topic").is_not_null())
-        .select(
-            *OF_GROUP,
-            "txn",
-            send_op="op_id",
-            begun_ns="t_invoke_ns",
-            over_ns=over_ns.fill_null(lasts_ns).fill_null(NEVER) + MARKED_NS,
-        )
-        .sort("begun_ns", "send_op")
-    )
-    asked = events.filter(UNSTABLE).select(*OF_GROUP, "op_id", "t_invoke_ns", "t_complete_ns")
-    return (
-        asked.sort("t_complete_ns")
-        .join_asof(
-            longest_so_far(sent, "begun_ns", "over_ns"),
-            left_on="t_complete_ns",
-            right_on="begun_ns",
-            by=OF_GROUP,
-            strategy="backward",
-            check_sortedness=False,
-        )
-        .filter(pl.col("t_invoke_ns") > pl.col("over_ns"))
-    )
-
-
-def of_replaced_owners(events: pl.LazyFrame) -> pl.LazyFrame:
-    """Return accepted commits of a member, each with the first accepted commit of another member of
-    the same generation that lies between two of the member's own: it was invoked after the first
-    was answered, and answered before the second was invoked."""
-    commits = events.filter(OF_GENERATION & pl.col("member_id").is_not_null()).select(
-        *OF_GROUP, "op_id", "generation", "member_id", "t_invoke_ns", "t_complete_ns"
-    )
-    owned = [*OF_GROUP, "generation"]
-    first = commits.group_by(*owned, "member_id").agg(first_ns=pl.col("t_complete_ns").min())
-    others = commits.select(
-        *owned,
-        other="member_id",
-        other_op="op_id",
-        other_ns="t_invoke_ns",
-        other_over_ns="t_complete_ns",
-    )
-    # Of each pair of members only the earliest commit that came after the first's first.
-    between = (
-        first.join(others, on=owned)
-        .filter(
-            (pl.col("member_id") != pl.col("other")) & (pl.col("first_ns") < pl.col("other_ns"))
-        )
-        .sort("other_over_ns", "other_op")
-        .unique([*owned, "member_id"], keep="first", maintain_order=True)
-    )
-    return commits.join(between, on=[*owned, "member_id"]).filter(
-        pl.col("other_over_ns") < pl.col("t_invoke_ns")
-    )
 
 
 def answers(events: pl.LazyFrame) -> pl.LazyFrame:

@@ -1,0 +1,124 @@
+"""The commits of a group's generations, and those that came too late for theirs."""
+
+from __future__ import annotations
+
+import polars as pl
+
+from linearizability.evidence.removals import setting
+from linearizability.history import F, Type
+from linearizability.ingest import ABORTED, IS_DELETION, IS_OK, KEY
+
+OF_GROUP = [*KEY, "group"]
+COMMITTED = (
+    pl.col("f").is_in([F.COMMIT_OFFSETS.value, F.SEND_OFFSETS.value])
+    & (pl.col("type") != Type.FAIL.value)
+    & (pl.col("offset").is_not_null() | IS_DELETION)
+    & pl.col("group").is_not_null()
+    & (pl.col("txn_outcome") != ABORTED).fill_null(True)
+)
+IN_FORCE = IS_OK & pl.col("txn").is_null() & pl.col("t_complete_ns").is_not_null()
+"""The condition on a commit that is in force from its acknowledgement on, until a later one."""
+OF_GENERATION = COMMITTED & IN_FORCE & (pl.col("generation") >= 0).fill_null(False)
+OWNED = (
+    (pl.col("f") == F.OWNED.value)
+    & IS_OK
+    & pl.col("topic").is_not_null()
+    & pl.col("group").is_not_null()
+    & pl.col("member_id").is_not_null()
+    & (pl.col("generation") >= 0).fill_null(False)
+    & pl.col("t_complete_ns").is_not_null()
+)
+UNSURE_OF_GENERATION = (
+    COMMITTED & ~IS_OK & pl.col("txn").is_null() & (pl.col("generation") >= 0).fill_null(False)
+)
+"""The condition on a commit of unknown outcome whose generation is known."""
+
+
+def of_older_generations(events: pl.LazyFrame, which: pl.Expr = OF_GENERATION) -> pl.LazyFrame:
+    """Return the commits (which: the accepted ones) that were invoked after a commit of a newer
+    generation was accepted, or after a member owned the partition in a newer generation that
+    had received it from the committing member. Where members are known, only commits of another
+    member count: under KIP-848 a member may use an older epoch of its own if it already had the
+    partition in it (KIP-1251). For classic members, their own commits count as well."""
+    columns = (*OF_GROUP, "op_id", "member_id", "generation", "t_invoke_ns", "t_complete_ns")
+    commits = events.filter(which).select(columns)
+    accepted = events.filter(OF_GENERATION).select(columns, by_owner=pl.lit(False))
+    owned = events.filter(OWNED).select(columns, by_owner=pl.lit(True))
+    first = (
+        pl.concat([accepted, owned])
+        .sort("t_complete_ns", "op_id")
+        .group_by(*OF_GROUP, "generation", "member_id", "by_owner", maintain_order=True)
+        .agg(accepted_ns=pl.col("t_complete_ns").first(), newest_op=pl.col("op_id").first())
+    )
+    highest = first.sort("accepted_ns").with_columns(
+        newest=pl.col("generation").cum_max().over(OF_GROUP)
+    )
+    late = (
+        commits.sort("t_invoke_ns")
+        .join_asof(
+            highest.select(*OF_GROUP, "accepted_ns", "newest"),
+            left_on="t_invoke_ns",
+            right_on="accepted_ns",
+            by=OF_GROUP,
+            strategy="backward",
+            allow_exact_matches=False,
+            check_sortedness=False,
+        )
+        .filter(pl.col("generation") < pl.col("newest"))
+        .drop("newest", "accepted_ns")
+    )
+    newer = first.rename({"generation": "newest", "member_id": "other"})
+    by_other = (pl.col("other") != pl.col("member_id")).fill_null(True)
+    is_classic = pl.col("is_classic").fill_null(False)
+    return (
+        late.join(newer, on=OF_GROUP)
+        .join(classic_members(events), on=[*OF_GROUP, "member_id"], how="left")
+        .filter(
+            (pl.col("newest") > pl.col("generation"))
+            & (pl.col("accepted_ns") < pl.col("t_invoke_ns"))
+            & (by_other | is_classic)
+            & (~pl.col("by_owner") | pl.col("is_classic").is_not_null())
+        )
+        .sort("newest", "accepted_ns", "newest_op", descending=[True, False, False])
+        .unique([*OF_GROUP, "op_id"], keep="first", maintain_order=True)
+    )
+
+
+def classic_members(events: pl.LazyFrame) -> pl.LazyFrame:
+    """Return the members that are known to use the classic protocol and no other."""
+    told = (pl.col("f") == F.OWNED.value) & pl.col("settings").is_not_null()
+    return (
+        events.filter(told & pl.col("member_id").is_not_null())
+        .group_by(*OF_GROUP, "member_id")
+        .agg(is_classic=(setting("group.protocol") == "classic").all(ignore_nulls=False))
+    )
+
+
+def of_replaced_owners(events: pl.LazyFrame) -> pl.LazyFrame:
+    """Return accepted commits of a member, each with the first accepted commit of another member of
+    the same generation that lies between two of the member's own: it was invoked after the first
+    was answered, and answered before the second was invoked."""
+    commits = events.filter(OF_GENERATION & pl.col("member_id").is_not_null()).select(
+        *OF_GROUP, "op_id", "generation", "member_id", "t_invoke_ns", "t_complete_ns"
+    )
+    owned = [*OF_GROUP, "generation"]
+    first = commits.group_by(*owned, "member_id").agg(first_ns=pl.col("t_complete_ns").min())
+    others = commits.select(
+        *owned,
+        other="member_id",
+        other_op="op_id",
+        other_ns="t_invoke_ns",
+        other_over_ns="t_complete_ns",
+    )
+    # Of each pair of members only the earliest commit that came after the first's first.
+    between = (
+        first.join(others, on=owned)
+        .filter(
+            (pl.col("member_id") != pl.col("other")) & (pl.col("first_ns") < pl.col("other_ns"))
+        )
+        .sort("other_over_ns", "other_op")
+        .unique([*owned, "member_id"], keep="first", maintain_order=True)
+    )
+    return commits.join(between, on=[*owned, "member_id"]).filter(
+        pl.col("other_over_ns") < pl.col("t_invoke_ns")
+    )

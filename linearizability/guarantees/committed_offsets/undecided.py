@@ -1,0 +1,106 @@
+"""The answers of a coordinator about offsets that an open transaction may still change."""
+
+from __future__ import annotations
+
+import polars as pl
+
+from linearizability.bounds import NEVER
+from linearizability.checkers.base import IS_UNSTABLE
+from linearizability.evidence.time_outs import SWEEP_NS
+from linearizability.guarantees.committed_offsets.generations import OF_GROUP
+from linearizability.history import F, Type
+from linearizability.ingest import IS_OK, TOLD_ABORT, TOLD_COMMIT
+
+FETCHED = (
+    (pl.col("f") == F.FETCH_OFFSETS.value)
+    & IS_OK
+    & pl.col("topic").is_not_null()
+    & pl.col("group").is_not_null()
+    & pl.col("t_complete_ns").is_not_null()
+)
+UNSTABLE = (
+    IS_UNSTABLE
+    & pl.col("topic").is_not_null()
+    & pl.col("group").is_not_null()
+    & pl.col("t_complete_ns").is_not_null()
+)
+MARKED_NS = 10 * 1_000_000_000
+"""The nanoseconds that markers take at most while no node is down (`overdue.py` excuses the minute
+after a fault)."""
+
+
+def while_undecided(events: pl.LazyFrame) -> pl.LazyFrame:
+    """Return the answers that were given before a transaction that had sent offsets requested its
+    commit, each with the transaction that requested its commit last."""
+    sent = (
+        events.filter((pl.col("f") == F.SEND_OFFSETS.value) & IS_OK)
+        .filter((pl.col("told") == TOLD_COMMIT) & pl.col("t_complete_ns").is_not_null())
+        .filter(pl.col("group").is_not_null() & pl.col("topic").is_not_null())
+        .select(
+            *OF_GROUP, "txn", send_op="op_id", sent_ns="t_complete_ns", until_ns="commit_asked_ns"
+        )
+        .sort("sent_ns", "send_op")
+    )
+    asked = events.filter(FETCHED).select(*OF_GROUP, "op_id", "t_invoke_ns", "t_complete_ns")
+    return (
+        asked.sort("t_invoke_ns")
+        .join_asof(
+            longest_so_far(sent, "sent_ns", "until_ns"),
+            left_on="t_invoke_ns",
+            right_on="sent_ns",
+            by=OF_GROUP,
+            strategy="backward",
+            allow_exact_matches=False,
+            check_sortedness=False,
+        )
+        .filter(pl.col("t_complete_ns") < pl.col("until_ns"))
+    )
+
+
+def longest_so_far(sent: pl.LazyFrame, since: str, until: str) -> pl.LazyFrame:
+    """Return, for each row of a frame that is sorted by `since`, the latest `until` of its group so
+    far, with the transaction and operation of the row that has it."""
+    is_longest = (pl.col(until) > pl.col("longest").shift(1).over(OF_GROUP)).fill_null(True)
+    return sent.with_columns(longest=pl.col(until).cum_max().over(OF_GROUP)).select(
+        *OF_GROUP,
+        since,
+        pl.col("longest").alias(until),
+        **{
+            name: pl.when(is_longest).then(name).forward_fill().over(OF_GROUP)
+            for name in ("txn", "send_op")
+        },
+    )
+
+
+def undecided_for_ever(events: pl.LazyFrame) -> pl.LazyFrame:
+    """Return the answers that say an offset is not stable although every transaction that had sent
+    one had ended, each with the transaction that ended last."""
+    is_told = pl.col("told").is_in([TOLD_COMMIT, TOLD_ABORT])
+    lasts_ns = pl.coalesce("t_complete_ns", "t_invoke_ns") + pl.col("longest_ns") + SWEEP_NS
+    over_ns = pl.when(is_told).then("end_ns").otherwise(None)
+    sent = (
+        events.filter((pl.col("f") == F.SEND_OFFSETS.value) & pl.col("txn").is_not_null())
+        .filter((pl.col("type") != Type.FAIL.value) & pl.col("group").is_not_null())
+        .filter(pl.col("topic").is_not_null())
+        .select(
+            *OF_GROUP,
+            "txn",
+            send_op="op_id",
+            begun_ns="t_invoke_ns",
+            over_ns=over_ns.fill_null(lasts_ns).fill_null(NEVER) + MARKED_NS,
+        )
+        .sort("begun_ns", "send_op")
+    )
+    asked = events.filter(UNSTABLE).select(*OF_GROUP, "op_id", "t_invoke_ns", "t_complete_ns")
+    return (
+        asked.sort("t_complete_ns")
+        .join_asof(
+            longest_so_far(sent, "begun_ns", "over_ns"),
+            left_on="t_complete_ns",
+            right_on="begun_ns",
+            by=OF_GROUP,
+            strategy="backward",
+            check_sortedness=False,
+        )
+        .filter(pl.col("t_invoke_ns") > pl.col("over_ns"))
+    )
