@@ -26,7 +26,7 @@ def in_rounds(
     initializer: Callable[[], None] | None = None,
 ) -> Generator[tuple[Batch, Future[Result]], None, None]:
     """Yield each batch with the future of its result, in order. New processes begin after
-    of_a_process batches of each. Whoever closes the iterator early does not wait for what is under
+    of_a_process batches of each. To close the iterator early waits for nothing that is under
     way."""
     rest = iter(batches)
     while some := list(islice(rest, processes * of_a_process)):
