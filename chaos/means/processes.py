@@ -139,8 +139,8 @@ class Child:
         while not self._is_gone():
             if time.monotonic() > deadline:
                 raise TimeoutError(
-                    f"{self.name} (process {self.pid}) is still there {KILL_TIMEOUT_S:.0f} s after"
-                    " it was killed"
+                    f"{self.name} (process {self.pid}) still exists {KILL_TIMEOUT_S:.0f} s after"
+                    " SIGKILL"
                 )
             time.sleep(LOOK_EVERY_S)
         self._forget()

@@ -192,7 +192,9 @@ class ForeignProcess:
             self.kill()
         else:
             where = joined(self._node.address)
-            raise TargetError(f"the node at {where} is still there {timeout_s:.0f} s after its end")
+            raise TargetError(
+                f"the node at {where} still runs {timeout_s:.0f} s after it was told to end"
+            )
 
     def _note_repair(self, repair: Repair) -> None:
         """Write a note, before a fault, on how to repair the node. A killed node need not be

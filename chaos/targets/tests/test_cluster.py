@@ -92,7 +92,7 @@ def test_a_killed_process_that_hangs_in_the_kernel_is_one_sentence(
     monkeypatch.setattr(processes, "KILL_TIMEOUT_S", 1.0)
     node = LocalNode(1, (), ("127.0.0.1", 9), tmp_path)
     node.child = Child("node 1", cast(Any, Hanging()), tmp_path / "log")
-    with pytest.raises(TargetError, match=r"node 1 \(process \d+\) is still there 1 s after"):
+    with pytest.raises(TargetError, match=r"node 1 \(process \d+\) still exists 1 s after"):
         kill_and_wait([node])
-    with pytest.raises(TargetError, match=r"node 1 cannot be started: node 1 .* is still there"):
+    with pytest.raises(TargetError, match=r"node 1 cannot be started: node 1 .* still exists"):
         node.start()

@@ -174,7 +174,7 @@ _COARSER = (
     ConfigKey("log.roll.jitter.hours", _I, "0", 0),
 )
 
-# Accepted and checked, without effect here: they size what a one-thread, one-node broker lacks.
+# Accepted and checked, but without effect: they size what a broker with one thread lacks.
 IGNORED = (
     ConfigKey("group.consumer.assignor.offload.enable", _B, "true"),
     ConfigKey("group.coordinator.append.linger.ms", _I, "-1", -1),
@@ -216,7 +216,7 @@ class BrokerConfig:
         idle = sorted(for_all.keys() & WITHOUT_EFFECT.keys())
         if idle:
             raise BadConfig(
-                f"{', '.join(idle)}: known to Apache Kafka, without effect here; remove"
+                f"{', '.join(idle)}: Apache Kafka has this, but it has no effect here; remove it"
             )
         check_lengths(given)
         check_all(BROKER_CONFIGS, for_all, "broker")

@@ -329,7 +329,7 @@ def test_a_key_without_effect_is_told_and_altered_and_refused_at_the_start() -> 
     found = describe(world, BROKER, "1", "remote.log.reader.threads")
     assert found is not None
     assert (found.value, found.config_source) == ("5", OF_BROKER)
-    with pytest.raises(BadConfig, match="without effect here"):
+    with pytest.raises(BadConfig, match="no effect here"):
         BrokerConfig.of({"remote.log.reader.threads": "5"})
 
 
