@@ -235,7 +235,7 @@ def _fetch(heard: Heard, names: dict[UUID, str], request: _Request, answer: _Ans
 
 def _given(row: Struct, is_committed: bool, asked: int) -> Given:
     """Return the records that may be delivered, by the definition of KIP-98: with is_committed,
-    without those of aborted transactions. None is after a damaged batch."""
+    without those of aborted transactions. Records after a damaged batch are left out."""
     aborted = row.aborted_transactions if is_committed else None
     starts = sorted((each.first_offset, each.producer_id) for each in aborted or ())
     found = Given(asked, -1)

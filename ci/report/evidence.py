@@ -105,7 +105,8 @@ def _number(value: int | None) -> str:
 
 
 def _detail(row: dict[str, Any]) -> str:
-    """Return the row's other values as text, each with its column name."""
+    """Return the values of the row that have no column of the table: the client and the isolation
+    level, then each other one after its name, then the row's own `detail`."""
     columns = (
         "control",
         "producer_id",

@@ -78,8 +78,9 @@ def fencing_evidence(events: pl.LazyFrame) -> pl.LazyFrame:
 
 
 def of_logs(events: pl.LazyFrame) -> pl.LazyFrame:
-    """Return the rows (COLUMNS) of the kinds `behind`, `pairs` and `wrote`: what raw reads prove,
-    and the sends of the records that they show. `events` must have all rows of each of its
+    """Return what raw reads prove, as rows (COLUMNS) of three kinds: records of an epoch behind a
+    newer one (`behind`), how many records could have been so (`pairs`), and what each transaction
+    wrote (`wrote`, from the sends of the records read). `events` must have all rows of each of its
     partitions."""
     names = events.filter(pl.col("topic").is_not_null()).select(*KEY, *PARTITION).unique()
     found = [behind_newer(events), pairs(events), written(events)]

@@ -295,8 +295,9 @@ class Import:
         raise HistoryError(f"{self.source}: line {line}: {what}, not {shown(number)}")
 
     def _add_split_ends(self, number: int, sends: int, records: int) -> None:
-        """Add the transaction ends of a plain send to several keys: each of its records counts as a
-        transaction of its own."""
+        """Add one transaction end for each record of a plain send to several keys, as if each were
+        a transaction of its own. number: the operation; sends: the number of records; records: how
+        many rows the operation has before these ends."""
         for taken in range(sends):
             self._split += 1
             self.columns.transactions.add((number, NUMBER_MAX + self._split, records + taken))

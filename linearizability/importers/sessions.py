@@ -7,7 +7,8 @@ from collections import defaultdict
 
 
 class Sessions:
-    """The session that each (process, key) is in; numbers are never used twice."""
+    """The number of the session that each process is in, for each key of the Jepsen history (a
+    "place"). No number is used twice."""
 
     def __init__(self) -> None:
         self._numbers = 0
@@ -32,7 +33,8 @@ class Sessions:
         self._current.pop(process, None)
 
     def begin(self, process: int, place: int) -> int:
-        """Start and return a new session for a process that sets its position in a partition."""
+        """Begin a new session of a process that sets its position in this place. Return the
+        session's number."""
         number = self._current[process][place] = self.next_number()
         return number
 

@@ -21,9 +21,10 @@ BAD_STATE: Final = 2
 
 
 class TransactionKind:
-    """Kinds of `transaction`: a transactional id's epoch and its transaction's state.
+    """The kinds of operations in the model `transaction`. Its state: the epoch of a transactional
+    id, and the state of its transaction.
 
-    The epoch stays when a transaction ends (transaction version 1; KIP-890 begins one with each).
+    The end of a transaction leaves the epoch as it is (transaction version 1). KIP-890 raises it.
     """
 
     INIT: Final = 0
@@ -36,7 +37,8 @@ class TransactionKind:
 
 
 class OffsetKind:
-    """Kinds of `committed_offset`: a group's generation and one partition's offset, -1 at first."""
+    """The kinds of operations in the model `committed_offset`. Its state: a group's generation, and
+    the offset committed for one partition, -1 at first."""
 
     GENERATION: Final = 0
     """A new generation begins. c: its number."""
@@ -47,7 +49,8 @@ class OffsetKind:
 
 
 class EpochKind:
-    """Kinds of `leader_epoch`: a partition's epoch and leader, 0 and -1 at first."""
+    """The kinds of operations in the model `leader_epoch`. Its state: a partition's epoch, 0 at
+    first, and its leader, -1 at first."""
 
     ELECT: Final = 0
     """The election of a leader. a: the leader, c: its epoch."""

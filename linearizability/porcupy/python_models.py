@@ -47,7 +47,7 @@ class LogKind:
 
 
 class RegisterKind:
-    """Kinds of the register: one integer, 0 at first."""
+    """The kinds of operations on the register. Its state: one integer, 0 at first."""
 
     WRITE: Final = 0
     """A write. a: the value written."""

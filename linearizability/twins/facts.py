@@ -105,8 +105,9 @@ def _send_outcome(
 
 
 def _told(rows: list[Row], txn: int | None) -> Row:
-    """Return a transaction's end as its client learned it: told ("commit", "abort", "unasked" or
-    "unknown"), end_ns and end_op."""
+    """Return how a transaction ended, as far as its client knows: the first acknowledgement of an
+    end (end_ns, end_op), and `told`: "commit" if only a commit was acknowledged. If no commit was
+    requested: "abort" if one was acknowledged, else "unasked". Otherwise "unknown"."""
     ends = [
         r for r in rows if txn is not None and r["txn"] == txn and r["f"] in ("commit", "abort")
     ]

@@ -144,7 +144,7 @@ class Broker:
         self._apply_what_came()
 
     def _quorum(self, storage: Storage) -> Quorum:
-        """Return this node's part in the quorum of the metadata log, which has not begun."""
+        """Return this node's `Quorum` of the metadata log, without beginning it."""
         log = MetadataLog(
             self.logs,
             self.now_ms,

@@ -280,7 +280,7 @@ def _has_own_network(handle: Any) -> bool:
 
 
 def _client(url: str) -> Any:
-    import docker  # here: a fifth of a second, which only who asks Docker should wait
+    import docker  # imported here since it takes a fifth of a second
 
     with asking("say its version"):
         client = docker.DockerClient(base_url=url, timeout=TIMEOUT_S)

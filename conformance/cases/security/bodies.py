@@ -182,7 +182,7 @@ def offset_fetch(names: Names) -> dict[str, Any]:
 
 
 def write_txn_markers(names: Names) -> dict[str, Any]:
-    """Return an abort marker for a producer that has nothing open."""
+    """Return the fields of a WriteTxnMarkers that aborts, for a producer without a transaction."""
     topic = part(
         "WriteTxnMarkers", "WritableTxnMarkerTopic", name=names.topic, partition_indexes=[0]
     )
@@ -210,7 +210,7 @@ def join(names: Names) -> dict[str, Any]:
 
 
 def one_filter(**fields: Any) -> dict[str, Any]:
-    """Return a filter that finds nothing."""
+    """Return the fields of an ACL filter that matches no ACL."""
     return {
         "resource_type_filter": TOPIC,
         "resource_name_filter": "nothing-is-called-this",
@@ -224,7 +224,7 @@ def one_filter(**fields: Any) -> dict[str, Any]:
 
 
 def creatable(names: Names) -> dict[str, Any]:
-    """Return one topic to create, which the case never creates."""
+    """Return the fields of a CreateTopics that only validates, so that no topic is created."""
     topic = part(
         "CreateTopics", "CreatableTopic", name=names.topic, num_partitions=1, replication_factor=1
     )
@@ -240,17 +240,17 @@ def growth(names: Names) -> dict[str, Any]:
 
 
 def config_of_topic(api: str) -> Fields:
-    """Return a topic's configuration."""
+    """Return the fields of a request, of this API, about a topic's configuration."""
     return configs(api, CONFIG_OF_TOPIC, lambda names: names.topic)
 
 
 def config_of_brokers(api: str) -> Fields:
-    """Return the settings of all brokers."""
+    """Return the fields of a request, of this API, about the settings of all brokers."""
     return configs(api, CONFIG_OF_BROKER, lambda names: ALL_BROKERS)
 
 
 def topics(api: str, struct: str, **more: Any) -> Fields:
-    """Return a request of topics with nothing but names."""
+    """Return the fields of a request about one topic, given by its name and `more`."""
     return lambda names: {"topics": [part(api, struct, name=names.topic, **more)]}
 
 

@@ -147,8 +147,9 @@ def keep_after_leaving(rows: list[Row], rng: Random) -> list[Row]:
 
 
 def _with_a_lone_member(rows: list[Row], requests: list[tuple[float, str]]) -> list[Row]:
-    """Return the rows with those of a new group's only member behind them: it joins, and sends a
-    request after each pause, given in sessions of two seconds."""
+    """Return the rows, followed by those of a new group's only member. It joins, then sends one
+    request for each (pause, answer). A pause counts in session time-outs of two seconds. The
+    request is a LeaveGroup if the answer is "leaves", else a heartbeat with that outcome."""
     at_ns = over_ns(rows) + 1
     own: Row = {
         "process": NOT_OURS,

@@ -117,7 +117,8 @@ class World:
         }
 
     def write(self, operation: Row, rows: list[Row], completed: bool = True) -> None:
-        """Write the rows of an ended operation, at least one."""
+        """Append the rows of an operation to the history, at least one. Without `completed` its
+        client got no answer, so the rows have no time of completion."""
         ended = self.tick() if completed else None
         for index, row in enumerate(rows):
             self.rows.append({"record_index": index, "t_complete_ns": ended, **operation, **row})

@@ -16,5 +16,5 @@ class DeleteALittleEarly(Rules):
     """
 
     def has_expired(self, age_ms: int, retention_ms: int) -> bool:
-        """Return whether the retention time has passed, but already after four fifths of it."""
+        """Return whether four fifths of the retention time have passed."""
         return age_ms > retention_ms * SHARE

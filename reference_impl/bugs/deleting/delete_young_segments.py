@@ -16,5 +16,5 @@ class DeleteYoungSegments(Rules):
     """
 
     def has_expired(self, age_ms: int, retention_ms: int) -> bool:
-        """Return whether the retention time has passed, but already after a quarter of it."""
+        """Return whether a quarter of the retention time has passed."""
         return age_ms > retention_ms // TOO_SHORT

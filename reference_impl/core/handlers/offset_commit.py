@@ -58,7 +58,8 @@ def handle_offset_commit(broker: Broker, request: Request) -> Iterator[Effect]:
 
 
 def existing(broker: Broker, request: Request, topic: Struct, index: int) -> TopicImage:
-    """Return the topic of an existing partition, or raise Refused."""
+    """Return the topic. Raise Refused unless the sender may read the group and the topic, and the
+    partition exists."""
     # VALIDATE the partitions
     broker.access.require(request, READ_GROUP, request.body.group_id)
     # [Modified in v10: KIP-848]

@@ -195,7 +195,7 @@ def check_access(broker: Broker, request: Request, topic: Struct) -> None:
     """Raise Refused unless the producer may write to this topic."""
     image = broker.image.topic_of(topic.name, topic.topic_id)
     name = topic.name or (image.name if image is not None else None)
-    if name:  # who asks for an id that is unknown hears so
+    if name:  # nothing to authorize for an unknown id, which the caller refuses
         broker.access.require(request, WRITE_TOPIC, name)
 
 

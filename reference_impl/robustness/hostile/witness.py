@@ -172,7 +172,8 @@ class Worker:
         self.tell(ended=True)
 
     def tell(self, **more: object) -> None:
-        """Print the waits and the records read."""
+        """Print the new waiting times and, of the whole life of this process, the number of records
+        that were read back intact, and the most CPU time that the broker used during one wait."""
         tell(waits_s=self.waits_s, verified=self.verified, cpu_s=self.longest_cpu_s, **more)
 
     @contextmanager

@@ -154,11 +154,11 @@ WRITERS: dict[str, Callable[[MetadataImage], Iterator[Struct]]] = {
 }
 """The parts of an image, in the order in which Kafka writes them."""
 DERIVED = {
-    "end_offset": "the name of the snapshot says it",
-    "newest_topic_offset": "each process knows it for itself alone",
-    "topics_by_id": "the topics name it",
-    "names_by_collision_key": "the topics name it",
-    "match_characters": "the subscriptions to client metrics give it",
+    "end_offset": "the name of the snapshot file has it",
+    "newest_topic_offset": "each process keeps its own",
+    "topics_by_id": "it follows from the topics",
+    "names_by_collision_key": "it follows from the topics",
+    "match_characters": "it follows from the client metrics subscriptions",
 }
 """The parts of an image that no record is about, each with the reason."""
 

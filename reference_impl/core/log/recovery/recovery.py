@@ -252,7 +252,8 @@ def _why_no_torn_tail(
     error: CorruptRecord,
     is_last: bool,
 ) -> str | None:
-    """Return the reason why these bytes cannot be the result of a crash, or None if they can."""
+    """Return why a crash cannot have left these bytes, as the end of a sentence about them, or None
+    if it can."""
     if not is_last or next_offset < opening.recovery_point:
         return "which was synced before the crash"
     if isinstance(error, Misplaced):

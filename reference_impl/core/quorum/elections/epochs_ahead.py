@@ -16,19 +16,20 @@ at one a second."""
 
 
 class EpochsAhead:
-    """The epochs that this process may still follow. One is added in each millisecond."""
+    """The number of epochs by which other nodes may still raise this node's epoch. Each millisecond
+    adds one."""
 
     def __init__(self, moment: Moment) -> None:
         self._moment = moment
         self._left, self._known_ms = EPOCHS_AHEAD_MAX, moment.monotonic_ms
 
     def allows(self, count: int) -> bool:
-        """Return whether an epoch that is `count` greater than this node's may be followed."""
+        """Return whether this node may take over an epoch that is `count` greater than its own."""
         now_ms = self._moment.monotonic_ms
         self._left = min(EPOCHS_AHEAD_MAX, self._left + now_ms - self._known_ms)
         self._known_ms = now_ms
         return count <= self._left
 
     def follow(self, count: int) -> None:
-        """Reduce the allowance by the number of epochs that this node has moved ahead."""
+        """Use up `count` epochs: this node took over an epoch that much greater than its own."""
         self._left -= count
