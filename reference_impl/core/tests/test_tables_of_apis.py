@@ -6,9 +6,10 @@ import pytest
 
 from reference_impl.core.handlers import BROKER, CONTROLLER
 from reference_impl.core.handlers.forwarding import forward
+from reference_impl.core.requests.api import Api
 from reference_impl.core.tests.test_topics import CREATE, create, metadata
 from reference_impl.core.tests.world import World
-from reference_impl.wire import ApiKey, ErrorCode
+from reference_impl.wire import ApiKey, ErrorCode, valid_versions
 from reference_impl.wire.tests.test_tables import java_rows
 
 BETWEEN_NODES = {
@@ -40,6 +41,23 @@ def test_what_a_controller_serves_a_broker_forwards_in_the_same_versions(key: in
     assert (asked.min_version, asked.max_version) == (served.min_version, served.max_version)
     assert asked.handle.__name__.startswith(forward.__name__)
     assert not served.handle.__name__.startswith(forward.__name__)
+
+
+@pytest.mark.parametrize(
+    ("of", "key"),
+    [
+        pytest.param(of, key, id=f"{role}-{ApiKey(key).name}")
+        for role, of in (("broker", BROKER), ("controller", CONTROLLER))
+        for key in of
+    ],
+)
+def test_the_versions_served_are_the_stable_ones_of_the_schema(
+    of: dict[int, Api], key: int
+) -> None:
+    stable = valid_versions(key, stable=True)
+    assert (of[key].min_version, of[key].max_version) == (stable[0], stable[-1]), (
+        f"{ApiKey(key).name}: serve versions {stable[0]} to {stable[-1]} in the table of handlers"
+    )
 
 
 def test_only_what_is_forwarded_is_the_controllers() -> None:
