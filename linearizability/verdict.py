@@ -41,7 +41,9 @@ class Anomaly:
     it. message: one sentence for people. scope: the columns that identify the place, e.g. {"topic":
     "appends", "partition": 3}. blame: "broker" or "client" if the history shows which is at fault.
     context: the partition, offset, client, time and fault as far as the message leaves them out;
-    set when the anomalies are grouped (`stories.grouping`).
+    set when the anomalies are grouped (`stories.grouping`). off_ms: by how many milliseconds the
+    clock of a broker must have been wrong for it to be none; None if that is not measured. It is
+    used to judge, and not written.
     """
 
     kind: str
@@ -50,6 +52,7 @@ class Anomaly:
     scope: Mapping[str, Any] = field(default_factory=dict)
     blame: str | None = None
     context: str = ""
+    off_ms: int | None = None
 
     def as_dict(self) -> dict[str, Any]:
         return {

@@ -269,17 +269,25 @@ def describe(
     operations: list[str],
     message: pl.Expr,
     blame: str | pl.Expr | None = None,
+    off_ms: pl.Expr | None = None,
 ) -> pl.LazyFrame:
-    """Return one row per anomaly: kind, op_ids, message, blame, and the columns in `where`.
+    """Return one row per anomaly: kind, op_ids, message, blame, off_ms, and the columns in `where`.
 
-    operations: the columns (Int64, or lists of it) with the op_ids that prove the anomaly.
+    operations: the columns (Int64, or lists of it) with the op_ids that prove the anomaly. off_ms:
+    by how many milliseconds a broker's clock must have been wrong to explain it, if that is known.
     """
     kind = pl.lit(kind) if isinstance(kind, str) else kind
     if not isinstance(blame, pl.Expr):
         blame = pl.lit(blame, dtype=pl.String)
     op_ids = pl.concat_list(operations).list.drop_nulls().list.unique().list.sort()
+    off_ms = pl.lit(None) if off_ms is None else off_ms
     return found.select(
-        *where, kind=kind, op_ids=op_ids.cast(pl.List(pl.Int64)), message=message, blame=blame
+        *where,
+        kind=kind,
+        op_ids=op_ids.cast(pl.List(pl.Int64)),
+        message=message,
+        blame=blame,
+        off_ms=off_ms.cast(pl.Int64),
     )
 
 

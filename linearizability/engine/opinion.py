@@ -26,8 +26,9 @@ from linearizability.reads.waiting import waiting
 from linearizability.verdict import Anomaly, CheckerVerdict, Validity
 
 MAX_ANOMALIES = 100
-"""The most anomalies of one checker and kind in a verdict, the first by place and operations. The
-limit is per kind, since an excuse for one kind (`clocks`) must see the other kinds."""
+"""The most anomalies of one checker and kind in a verdict, the first by place and operations, but
+before them those that the largest error of a clock is needed to explain. The limit is per kind,
+since an excuse for one kind (`clocks`) must see the other kinds."""
 
 ANOMALY, JUDGED, NEED, ERROR = "anomaly", "judged", "need", "error"
 _COLUMNS: dict[str, Any] = {
@@ -37,6 +38,7 @@ _COLUMNS: dict[str, Any] = {
     "op_ids": pl.List(pl.Int64),
     "message": pl.String,
     "blame": pl.String,
+    "off_ms": pl.Int64,
     "place": pl.String,  # JSON: the columns that say where
     "checked": pl.Int64,
     "anomalies": pl.Int64,
@@ -46,8 +48,8 @@ ROWS = pl.Schema(_COLUMNS)
 """The columns of the result of `judge`: anomalies (the first MAX_ANOMALIES of each kind), and
 counts."""
 
-_DESCRIPTION = ("kind", "op_ids", "message", "blame")
-_ORDER = ("checker", "place", "op_ids", "kind", "message")
+_DESCRIPTION = ("kind", "op_ids", "message", "blame", "off_ms")
+_ORDER = ("place", "op_ids", "kind", "message")
 
 
 _EVIDENCE = {Scope.TRANSACTION: transaction_evidence, Scope.RUN: run_evidence}
@@ -143,8 +145,14 @@ def _judge_one(
         anomalies=pl.lit(None, dtype=pl.Int64),
         excused=pl.lit(None, dtype=pl.Int64),
     ).select(pl.col(name).cast(dtype) for name, dtype in ROWS.items())
-    few = rows.sort(_ORDER).group_by("kind", maintain_order=True).head(MAX_ANOMALIES)
+    few = _in_order(rows).group_by("kind", maintain_order=True).head(MAX_ANOMALIES)
     return few.select(ROWS.names()), total
+
+
+def _in_order(anomalies: pl.DataFrame) -> pl.DataFrame:
+    """Return the anomalies in the order in which they are kept and told."""
+    worst_first = -pl.col("off_ms").fill_null(0)
+    return anomalies.sort("checker", worst_first, *_ORDER)
 
 
 def _counted(judged: pl.DataFrame) -> int:
@@ -189,7 +197,7 @@ def opinions(
     judge all pieces, if it could not."""
     anomalies: dict[str, list[Anomaly]] = defaultdict(list)
     kept: Counter[tuple[str, str]] = Counter()
-    for row in rows.filter(row=ANOMALY).sort(_ORDER).iter_rows(named=True):
+    for row in _in_order(rows.filter(row=ANOMALY)).iter_rows(named=True):
         kept[row["checker"], row["kind"]] += 1
         if kept[row["checker"], row["kind"]] <= MAX_ANOMALIES:
             anomalies[row["checker"]].append(_anomaly(row))
@@ -252,4 +260,11 @@ def _anomaly(row: dict[str, Any]) -> Anomaly:
     where = (
         f"{place['topic']}-{place['partition']}: " if {"topic", "partition"} <= set(place) else ""
     )
-    return Anomaly(row["kind"], tuple(row["op_ids"]), where + row["message"], place, row["blame"])
+    return Anomaly(
+        row["kind"],
+        tuple(row["op_ids"]),
+        where + row["message"],
+        place,
+        row["blame"],
+        off_ms=row["off_ms"],
+    )

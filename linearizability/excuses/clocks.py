@@ -1,7 +1,7 @@
 """Withdraw verdicts that may be explained by faults that moved brokers' clocks. Some rules judge
 brokers by the judge's clock: brokers may delete old records and end long transactions, but measure
 age by their own clocks. If faults have set a broker's clock, or changed its speed, by as much as
-explains an anomaly, the anomaly proves nothing, and the rule's verdict is UNKNOWN with that reason.
+explains an anomaly (as much as its rule has measured, and no less than its kind needs), the anomaly proves nothing, and the rule's verdict is UNKNOWN with that reason.
 Anomalies before the first such fault still count, and so do those that began RIGHTED_NS or more
 after the last was healed."""
 
@@ -61,7 +61,8 @@ def excused(opinions: Iterable[CheckerVerdict], history: pl.LazyFrame) -> list[C
         name
         for name, anomalies in proofs.items()
         if all(
-            EXCUSED_FROM_MS[name, anomaly.kind] <= apart_ms(moves, *told_ns[anomaly.operations])
+            max(EXCUSED_FROM_MS[name, anomaly.kind], anomaly.off_ms or 0)
+            <= apart_ms(moves, *told_ns[anomaly.operations])
             for anomaly in anomalies
         )
     }

@@ -29,7 +29,8 @@ def fault(name: str, **more: Any) -> Row:
     return {"f": F.NEMESIS.value, "process": -1, "detail": detail}
 
 
-JUMP, SKEW = fault("ClockJump", by_ms=-60_000), fault("ClockSkew", ppm=1_000)
+JUMP, SKEW = fault("ClockJump", by_ms=-3_000_000), fault("ClockSkew", ppm=3_000_000)
+A_MINUTE, A_LITTLE = fault("ClockJump", by_ms=-60_000), fault("ClockSkew", ppm=1_000)
 HEAL, A_DAY = fault("Heal"), fault("ClockJump", by_ms=DAY_MS)
 TWICE = [S(1, 0), P(1, 0), RAW(1, 0), RAW(1, 4)]
 
@@ -54,9 +55,17 @@ def test_what_is_deleted_by_a_moved_clock_is_unknown_and_says_why(moved: Row) ->
         [TOPIC(AN_HOUR), fault("Kill"), HEAL, {**JUMP, "detail": "?"}, *DELETED],
         [TOPIC('{"retention.ms": "-1"}'), JUMP, *DELETED],
         [TOPIC(), JUMP, SKEW, *DELETED],
+        [TOPIC(AN_HOUR), A_MINUTE, A_LITTLE, *DELETED],
         [TOPIC(AN_HOUR), *DELETED, {**JUMP, "t_invoke_ns": 10**12 + 1, "t_complete_ns": None}],
     ],
-    ids=["no clock", "other faults", "what no clock deletes", "days too early", "proven before"],
+    ids=[
+        "no clock",
+        "other faults",
+        "what no clock deletes",
+        "days too early",
+        "43 minutes",
+        "proven before",
+    ],
 )
 def test_elsewhere_it_is_invalid(rows: list[Row]) -> None:
     assert said(rows, "retention")[0] is Validity.INVALID
@@ -99,7 +108,7 @@ def test_what_clocks_do_not_explain_is_seen_behind_a_hundred_that_they_do() -> N
 
 
 def test_faults_of_clocks_are_told_with_their_heals() -> None:
-    rows = [JUMP, SKEW, HEAL, JUMP]
+    rows = [A_MINUTE, A_LITTLE, HEAL, A_MINUTE]
     assert clock_faults(frame(rows).lazy()) == [
         Move("ClockJump by -60000 ms", -60_000, 0, 0, 20),
         Move("ClockSkew by 1000 ppm", 0, 1_000, 10, 20),
@@ -134,3 +143,40 @@ def test_clocks_that_were_right_again_before_it_began_explain_nothing() -> None:
     later = {"t_invoke_ns": 20 * 10**9, "t_complete_ns": 20 * 10**9}
     rows = [TOPIC(AN_HOUR), JUMP, HEAL, S(1, 0, **later), WHOLE(1, log_start=1, **LATE)]
     assert said(rows, "retention")[0] is Validity.INVALID
+
+
+def test_a_jump_explains_no_more_than_it_moved() -> None:
+    deleted = [TOPIC(AN_HOUR), S(1, 0), WHOLE(1, log_start=1, **LATE)]
+    for by_ms, validity in ((2_598_999, Validity.INVALID), (2_599_000, Validity.UNKNOWN)):
+        moved = fault("ClockJump", by_ms=by_ms)
+        assert said([*deleted[:2], moved, deleted[2]], "retention")[0] is validity
+
+
+def test_a_jump_explains_no_early_end_of_a_tombstone_beyond_it() -> None:
+    kept = TOPIC('{"cleanup.policy": "compact", "delete.retention.ms": "60000"}')
+    gone = [kept, S(1, 0, key="k", tombstone=True), WHOLE(1)]
+    for by_ms, validity in ((1_000, Validity.INVALID), (60_000, Validity.UNKNOWN)):
+        moved = fault("ClockJump", by_ms=by_ms)
+        assert said([*gone[:2], moved, gone[2]], "compaction")[0] is validity
+
+
+def test_the_worst_of_many_is_judged_by_how_far_clocks_moved() -> None:
+    rows = [
+        TOPIC(AN_HOUR),
+        JUMP,
+        *(S(n, n) for n in range(150)),
+        S(150, 150, t_invoke_ns=9 * 10**11, t_complete_ns=9 * 10**11),
+        WHOLE(151, log_start=151, **LATE),
+    ]
+    assert said(rows, "retention")[0] is Validity.INVALID
+
+
+HELD_UP = {"high_watermark": 1, "last_stable_offset": 0, "final": True}
+
+
+def test_no_clock_explains_a_transaction_that_stays_open_after_its_end() -> None:
+    rows = [S(1, 0, txn=1), {"f": F.COMMIT.value, "txn": 1}, fault("ClockJump", by_ms=DAY_MS)]
+    read = WHOLE(0) | HELD_UP | {"leader_epoch": 0}
+    later = {"t_invoke_ns": 10**12 + 70 * 10**9, "t_complete_ns": 10**12 + 70 * 10**9}
+    found = said([*rows, read | LATE, read | later], "hanging_transactions")
+    assert found[0] is Validity.INVALID

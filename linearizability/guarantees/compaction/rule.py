@@ -75,7 +75,8 @@ class Compaction(Checker):
         shown = records_shown(events, reads)
         missing = due(events, reads).join(shown, on=[*READ, "value"], how="anti")
         back = resurrected(events, reads, shown)
-        is_far = pl.col("delete_retention_ms") - pl.col("age_ms") >= HOUR_MS
+        left_ms = pl.when("tombstone").then(pl.col("delete_retention_ms") - pl.col("age_ms"))
+        is_far = left_ms >= HOUR_MS
         early = pl.when(is_far).then(pl.lit(HOURS_TOO_EARLY)).otherwise(pl.lit(TOO_EARLY))
         kind = pl.when("tombstone").then(early).otherwise(pl.lit(NO_SUCCESSOR))
         message = pl.format(
@@ -102,7 +103,7 @@ class Compaction(Checker):
         operations = ["op_id", "read_op"]
         return pl.concat(
             [
-                describe(missing, KEY, kind, operations, message, "broker"),
+                describe(missing, KEY, kind, operations, message, "broker", left_ms),
                 describe(moved, KEY, MOVED, operations, elsewhere, "broker"),
                 describe(back, KEY, RESURRECTED, operations, removed, "broker"),
             ]

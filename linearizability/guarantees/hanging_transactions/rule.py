@@ -6,6 +6,7 @@ from typing import ClassVar
 
 import polars as pl
 
+from linearizability.bounds import NEVER
 from linearizability.checkers.base import IS_LEADER_ANSWER, Checker, Needs, Scope, count, describe
 from linearizability.evidence.time_outs import SWEEP_NS
 from linearizability.ingest import IS_DATA, KEY, READS_COMMITTED, TOLD_COMMIT
@@ -73,6 +74,7 @@ class HangingTransactions(Checker):
         )
         asked_ns, finally_ns = pl.col("t_invoke_ns"), pl.col("final_ns") + MARKERS_NS
         longest_ns = pl.col("longest_ns") + SWEEP_NS + MARKERS_NS
+        beyond_ns = asked_ns - pl.col("sent_ns") - longest_ns.fill_null(LONGEST_NS)
         is_acknowledged = (asked_ns > pl.col("end_ns") + MARKERS_NS) & (asked_ns > finally_ns)
         is_over = (asked_ns - pl.col("sent_ns") > longest_ns) & (asked_ns > finally_ns + SWEEP_NS)
         old = (
@@ -82,7 +84,11 @@ class HangingTransactions(Checker):
                 | (asked_ns - pl.col("sent_ns") > LONGEST_NS)
             )
             .group_by(*KEY, "op_id", "last_stable_offset")
-            .agg(proof=pl.col("send_op").min(), is_acknowledged=is_acknowledged.any())
+            .agg(
+                proof=pl.col("send_op").min(),
+                is_acknowledged=is_acknowledged.any(),
+                over_ms=beyond_ns.max() // 1_000_000,
+            )
         )
         ended_message = pl.format(
             "the last stable offset is still {}, the first offset of a transaction that has ended",
@@ -106,7 +112,16 @@ class HangingTransactions(Checker):
         return pl.concat(
             [
                 describe(ended, KEY, "ended-but-open", operations, ended_message, "broker"),
-                describe(old, KEY, "open-for-too-long", operations, old_message, "broker"),
+                describe(
+                    old,
+                    KEY,
+                    "open-for-too-long",
+                    operations,
+                    old_message,
+                    "broker",
+                    # No clock has a part in what follows an acknowledged end.
+                    pl.when("is_acknowledged").then(NEVER).otherwise("over_ms"),
+                ),
                 describe(
                     committed_late(events),
                     KEY,

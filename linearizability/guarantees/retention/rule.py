@@ -133,7 +133,15 @@ class Retention(Checker):
         return pl.concat(
             [
                 describe(below, KEY, BELOW_START, ["op_id"], silent, "broker"),
-                describe(found, KEY, kind, ["op_id", "told_op"], message, "broker"),
+                describe(
+                    found,
+                    KEY,
+                    kind,
+                    ["op_id", "told_op"],
+                    message,
+                    "broker",
+                    pl.when(~kept).then(allowed_ms - pl.col("age_ms")),
+                ),
                 describe(back, KEY, GOES_BACK, ["deletion_op", "op_id"], lower, "broker"),
                 describe(overdue(events), KEY, TOO_LONG, ["send_op", "op_id"], long, "broker"),
                 describe(shortened(events), KEY, TOO_FEW_BYTES, ["op_id"], few, "broker"),

@@ -23,6 +23,7 @@ FOUND: dict[str, Any] = {
     "op_ids": pl.List(pl.Int64),
     "message": pl.String,
     "blame": pl.String,
+    "off_ms": pl.Int64,
 }
 
 
@@ -113,4 +114,10 @@ def _row(
     kind = "read-cycle" if len(shown) == len(steps) else "read-cycle-realtime"
     place = {column: shown[0][column] for column in ("topic", "topic_id", "partition")}
     message = "transactions form a cycle: " + ", ".join(words) + "; no order of commits allows it"
-    return place | {"kind": kind, "op_ids": sorted(op_ids), "message": message, "blame": "broker"}
+    return place | {
+        "kind": kind,
+        "op_ids": sorted(op_ids),
+        "message": message,
+        "blame": "broker",
+        "off_ms": None,
+    }
