@@ -1,9 +1,9 @@
 """Withdraw verdicts that may be explained by faults that moved brokers' clocks. Some rules judge
 brokers by the judge's clock: brokers may delete old records and end long transactions, but measure
 age by their own clocks. If faults have set a broker's clock, or changed its speed, by as much as
-explains an anomaly (as much as its rule has measured, and no less than its kind needs), the anomaly proves nothing, and the rule's verdict is UNKNOWN with that reason.
-Anomalies before the first such fault still count, and so do those that began RIGHTED_NS or more
-after the last was healed."""
+explains an anomaly (as much as its rule has measured, and no less than its kind needs), the anomaly
+proves nothing, and the rule's verdict is UNKNOWN with that reason. Anomalies before the first such
+fault still count, and so do those that began RIGHTED_NS or more after the last was healed."""
 
 from __future__ import annotations
 

@@ -8,22 +8,28 @@ the brokers are late for no reason.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import replace
 from typing import NamedTuple
 
 import polars as pl
 
 from linearizability.bounds import NEVER
+from linearizability.checkers.base import IS_LEADER_ANSWER
 from linearizability.evidence.time_outs import SWEEP_NS, longest_of, time_outs_in
 from linearizability.excuses.faults import disturbed, faults_of, is_heal, name_of
 from linearizability.guarantees.retention import rule as retention
+from linearizability.history import PARTITION, Type
 from linearizability.plans import collect
 from linearizability.verdict import Anomaly, CheckerVerdict, Validity
 
 RECOVERED_NS = 60 * 1_000_000_000
 """The nanoseconds that brokers need at most after a heal to elect leaders, load their state, and
 look for overdue work."""
+
+
+UNTOUCHED = frozenset({"CutClients"})
+"""Faults that keep no broker from acting, so that they excuse no delay of a broker."""
 
 
 class Excuse(NamedTuple):
@@ -33,6 +39,10 @@ class Excuse(NamedTuple):
 
     before_ns: int = 0
     after_ns: Callable[[pl.LazyFrame], int | None] = lambda _history: None
+    proven_ns: Callable[[pl.LazyFrame, Anomaly], int | None] = lambda _history, _anomaly: None
+    """When other rows prove that the faults before had no part in the anomaly; None if never."""
+    harmless: Set[str] = UNTOUCHED
+    """The names of faults that cannot explain the anomaly."""
 
 
 def _after_a_time_out(history: pl.LazyFrame) -> int | None:
@@ -49,6 +59,56 @@ def _after_a_look(history: pl.LazyFrame) -> int | None:
     return None if looked_ns is None else looked_ns + RECOVERED_NS
 
 
+KEEP_LOGS = frozenset(
+    {
+        "Kill",
+        "Pause",
+        "Shutdown",
+        "CutLink",
+        "Isolate",
+        "CutClients",
+        "CutControllers",
+        "Split",
+        "DelayAnswers",
+        "SlowLinks",
+        "NarrowLinks",
+        "SlowClose",
+        "LimitData",
+        "StallConnections",
+        "DropPackets",
+        "LosePackets",
+        "ResetConnections",
+        "DiskStall",
+        "SlowDisk",
+        "ClockJump",
+        "ClockSkew",
+    }
+)
+"""Faults that take nothing from a log, even if the process ends: the kernel keeps what was
+written."""
+
+
+def _was_longer_ns(history: pl.LazyFrame, anomaly: Anomaly) -> int | None:
+    """Return when the last answer was asked for that shows a log longer than the anomaly's answer:
+    one that begins lower or has more bytes. The log became short only after that."""
+    place = {name: anomaly.scope[name] for name in PARTITION if name in anomaly.scope}
+    columns = ("t_invoke_ns", "t_complete_ns", "log_start", "size_bytes", "op_id")
+    answers = collect(
+        history.filter(*(pl.col(name) == value for name, value in place.items()), IS_LEADER_ANSWER)
+        .filter((pl.col("type") == Type.OK.value) & pl.col("log_start").is_not_null())
+        .select(columns)
+    )
+    read = answers.filter(pl.col("op_id").is_in(list(anomaly.operations))).row(0, named=True)
+    was_longer = (pl.col("log_start") < read["log_start"]) | (
+        pl.col("size_bytes") > read["size_bytes"]
+    ).fill_null(False)
+    is_earlier = pl.col("t_complete_ns") < read["t_invoke_ns"]
+    proof: int | None = (
+        answers.filter(is_earlier & was_longer).select(pl.col("t_invoke_ns").max()).item()
+    )
+    return proof
+
+
 OVERDUE: Mapping[tuple[str, str], Excuse] = {
     ("retention", "kept-too-long"): Excuse(after_ns=_after_a_look),
     ("hanging_transactions", "committed-too-late"): Excuse(after_ns=_after_a_time_out),
@@ -57,15 +117,16 @@ OVERDUE: Mapping[tuple[str, str], Excuse] = {
     ("committed_offsets", "undecided-for-ever"): Excuse(RECOVERED_NS, _after_a_time_out),
     # A request may wait for minutes in a node that stands still, or in a connection that is cut.
     ("committed_offsets", "commit-took-effect-late"): Excuse(after_ns=lambda _: RECOVERED_NS),
-    # A loss of power may take the end of a log that was as long as retention.bytes.
-    ("retention", "deleted-below-size"): Excuse(NEVER),
+    # A loss of power may take the end of a log that was as long as retention.bytes. Nothing is
+    # deleted from it then until it is as long again.
+    ("retention", "deleted-below-size"): Excuse(
+        NEVER, proven_ns=_was_longer_ns, harmless=KEEP_LOGS
+    ),
     # A replica that was away while a tombstone came and went keeps what it removed, and may lead.
     ("compaction", "key-resurrected"): Excuse(),
 }
 """(checker, kind) of anomalies that exist only because a broker did not act in time, or did not
 know something -> the faults that excuse them."""
-UNTOUCHED = frozenset({"CutClients"})
-"""Faults that keep no broker from acting, so that they excuse no delay of a broker."""
 REASON = "a fault kept a broker from acting in time"
 
 
@@ -76,21 +137,19 @@ def excused(opinions: Iterable[CheckerVerdict], history: pl.LazyFrame) -> list[C
     if not any(map(_overdue_in, found)):
         return found
     faults = collect(faults_of(history))
-    striking = pl.Series(_strike_brokers(faults["detail"]), dtype=pl.Boolean)
-    disturbances = disturbed(faults.filter(striking))
-    return [_without(one, history, disturbances) for one in found]
+    return [_without(one, history, faults) for one in found]
 
 
-def _strike_brokers(details: Iterable[str | None]) -> Iterator[bool]:
-    """Yield a bool for each nemesis row. For a fault: whether it keeps brokers from acting in time.
-    For a heal: whether it ended such a fault, or ended none that is known."""
+def _strike(details: Iterable[str | None], harmless: Set[str]) -> Iterator[bool]:
+    """Yield a bool for each nemesis row. For a fault: whether it may explain an anomaly, which
+    harmless ones cannot. For a heal: whether it ended such a fault, or ended none that is known."""
     untouched = struck = False
     for detail in details:
         if is_heal(detail):
             yield struck or not untouched
             untouched = struck = False
         else:
-            strikes = name_of(detail) not in UNTOUCHED
+            strikes = name_of(detail) not in harmless
             untouched, struck = untouched or not strikes, struck or strikes
             yield strikes
 
@@ -100,12 +159,12 @@ def _overdue_in(opinion: CheckerVerdict) -> list[Anomaly]:
 
 
 def _without(
-    opinion: CheckerVerdict, history: pl.LazyFrame, disturbances: list[tuple[int, int]]
+    opinion: CheckerVerdict, history: pl.LazyFrame, faults: pl.DataFrame
 ) -> CheckerVerdict:
     met = [
         each
         for each in _overdue_in(opinion)
-        if _meets(each, history, disturbances, OVERDUE[opinion.name, each.kind])
+        if _meets(each, history, faults, OVERDUE[opinion.name, each.kind])
     ]
     return left_out(opinion, met, REASON) if met else opinion
 
@@ -123,18 +182,19 @@ def left_out(opinion: CheckerVerdict, met: Sequence[Anomaly], reason: str) -> Ch
     )
 
 
-def _meets(
-    anomaly: Anomaly, history: pl.LazyFrame, disturbances: list[tuple[int, int]], excuse: Excuse
-) -> bool:
+def _meets(anomaly: Anomaly, history: pl.LazyFrame, faults: pl.DataFrame, excuse: Excuse) -> bool:
     """Return whether a fault was under way between the anomaly's first operation (less `before_ns`)
     and its last one, and still excuses the anomaly at the time of the last."""
+    striking = pl.Series(_strike(faults["detail"], excuse.harmless), dtype=pl.Boolean)
+    disturbances = disturbed(faults.filter(striking))
     span = collect(
         history.filter(pl.col("op_id").is_in(list(anomaly.operations))).select(
             pl.col("t_invoke_ns").min().alias("begun"), pl.col("t_invoke_ns").max().alias("asked")
         )
     )
     begun_ns, asked_ns = span.row(0)
-    since_ns = begun_ns - excuse.before_ns
+    proven_ns = excuse.proven_ns(history, anomaly)
+    since_ns = max(begun_ns - excuse.before_ns, -NEVER if proven_ns is None else proven_ns)
     met = [end for start, end in disturbances if start < asked_ns and since_ns < end]
     if not met:
         return False

@@ -65,6 +65,34 @@ def test_a_log_is_short_where_a_fault_may_have_taken_its_end(has_fault: bool) ->
     assert verdict.validity is (Validity.VALID if has_fault else Validity.INVALID)
 
 
+TOOK = fault("PowerLoss", 20), fault("Heal", 30)
+TOOK_AGAIN = fault("PowerLoss", 50), fault("Heal", 60)
+SHORT = WHOLE(1, log_start=1, leader_epoch=0, size_bytes=99, **at(91))
+
+
+@pytest.mark.parametrize(
+    ("before", "is_excused"),
+    [
+        ((*TOOK,), True),
+        ((SAYS(1, log_start=0, **at(10)), *TOOK), True),
+        ((*TOOK, SAYS(1, log_start=1, **at(40))), True),
+        ((*TOOK, SAYS(1, log_start=0, **at(25))), True),
+        ((*TOOK, SAYS(1, log_start=0, **at(40)), *TOOK_AGAIN), True),
+        ((*TOOK, SAYS(1, log_start=0, **at(40))), False),
+        ((*TOOK, WHOLE(1, log_start=1, leader_epoch=0, size_bytes=100, **at(40))), False),
+        ((fault("Kill", 20), fault("Heal", 30)), False),
+        ((fault("Isolate", 20),), False),
+    ],
+    ids=str,
+)
+def test_what_power_took_excuses_no_deletion_that_came_later(
+    before: tuple[Row, ...], is_excused: bool
+) -> None:
+    rows = [TOPIC(BY_SIZE), S(1, 0, **at(1)), *before, SHORT]
+    verdict = check_frame(frame(rows)).checkers["retention"]
+    assert verdict.validity is (Validity.VALID if is_excused else Validity.INVALID)
+
+
 @pytest.mark.parametrize(("asked", "is_excused"), [(117, True), (230, False)])
 def test_a_fault_excuses_it_no_longer_than_brokers_need_afterwards(
     asked: int, is_excused: bool

@@ -75,6 +75,11 @@ VALID: Valid = {
     "the log is as long as retention.bytes": (
         [TOPIC(BY_SIZE), S(1, 0), WHOLE(1, log_start=1, leader_epoch=0, size_bytes=100)]
     ),
+    "compaction made the log shorter than retention.bytes": [
+        TOPIC('{"cleanup.policy": "compact,delete", "retention.ms": "-1", "retention.bytes": "9"}'),
+        S(1, 0),
+        WHOLE(1, log_start=1, leader_epoch=0, size_bytes=8),
+    ],
     "DeleteRecords made the log shorter than retention.bytes": (
         [TOPIC(BY_SIZE), S(1, 0), DELETES(1), WHOLE(1, log_start=1, leader_epoch=0, size_bytes=99)]
     ),

@@ -7,7 +7,7 @@ from typing import ClassVar
 import polars as pl
 
 from linearizability.checkers.base import IS_LEADER_ANSWER, Checker, Needs, Scope, count, describe
-from linearizability.evidence.removals import IS_TOPIC, setting
+from linearizability.evidence.removals import IS_TOPIC, compactable, setting
 from linearizability.history import F, Type
 from linearizability.ingest import IS_FINAL, IS_OK, KEY
 from linearizability.plans import collect
@@ -65,7 +65,9 @@ class Retention(Checker):
       excuse the broker (`overdue.py`).
     - `deleted-below-size`: the log of a first leader is shorter than retention.bytes, although it
       does not begin at offset 0, retention.ms does not limit it, and no records were deleted on
-      request. Retention by size must keep at least that many bytes.
+      request. Retention by size must keep at least that many bytes. Compaction may remove more. A
+      loss of power may take the end of a log; it excuses the answers until one after it shows that
+      the log was longer or began lower (`overdue.py`), since nothing is deleted from a short log.
 
     Topics with cleanup.policy without delete, or with retention.ms -1, delete nothing by time. If
     retention.bytes is set, any other record may be deleted. If settings were changed, the shortest
@@ -332,6 +334,7 @@ def shortened(events: pl.LazyFrame) -> pl.LazyFrame:
         .filter((pl.col("log_start") > 0) & (pl.col("leader_epoch") == FIRST_EPOCH))
         .join(by_size, on=KEY)
         .join(deletions(events).select(KEY).unique(), on=KEY, how="anti")
+        .join(compactable(events), on=KEY, how="anti")
         .filter(
             (pl.col("retention_ms") == FOR_EVER)
             & (pl.col("size_bytes") < pl.col("retention_bytes"))

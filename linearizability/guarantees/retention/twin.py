@@ -4,7 +4,14 @@ import math
 from itertools import pairwise, product
 from typing import Any
 
-from linearizability.twins.facts import Found, Row, is_acked, is_leader_answer, operations
+from linearizability.twins.facts import (
+    Found,
+    Row,
+    is_acked,
+    is_compacted,
+    is_leader_answer,
+    operations,
+)
 from linearizability.twins.logs import HOUR_MS, settings_told
 
 
@@ -209,6 +216,8 @@ def _deleted_below_size(rows: list[Row]) -> Found:
         )
         is_of_first = read["type"] == "ok" and read["leader_epoch"] == 0 and read["log_start"]
         limits = [size for size in sizes if size >= 0]
+        if is_compacted(rows, read["place"]):
+            continue
         if not is_of_first or asked or not limits or _limits(told) or read["size_bytes"] is None:
             continue
         if read["size_bytes"] < min(limits):
