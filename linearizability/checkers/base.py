@@ -262,6 +262,9 @@ class Checker(ABC):
         return NOTHING_EXCUSED
 
 
+OFF_MS = "off_ms"
+
+
 def describe(
     found: pl.LazyFrame,
     where: list[str],
@@ -269,20 +272,19 @@ def describe(
     operations: list[str],
     message: pl.Expr,
     blame: str | pl.Expr | None = None,
-    off_ms: pl.Expr | None = None,
 ) -> pl.LazyFrame:
     """Return one row per anomaly: kind, op_ids, message, blame, off_ms, and the columns in `where`.
 
-    operations: the columns (Int64, or lists of it) with the op_ids that prove the anomaly. off_ms:
-    by how many milliseconds a broker's clock must have been wrong to explain it, if that is known.
+    operations: the columns (Int64, or lists of it) with the op_ids that prove the anomaly. OFF_MS
+    in `where`: `found` says by how many milliseconds a broker's clock must have been wrong.
     """
     kind = pl.lit(kind) if isinstance(kind, str) else kind
     if not isinstance(blame, pl.Expr):
         blame = pl.lit(blame, dtype=pl.String)
     op_ids = pl.concat_list(operations).list.drop_nulls().list.unique().list.sort()
-    off_ms = pl.lit(None) if off_ms is None else off_ms
+    off_ms = pl.col(OFF_MS) if OFF_MS in where else pl.lit(None)
     return found.select(
-        *where,
+        *(name for name in where if name != OFF_MS),
         kind=kind,
         op_ids=op_ids.cast(pl.List(pl.Int64)),
         message=message,

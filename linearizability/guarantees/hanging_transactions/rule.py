@@ -7,7 +7,15 @@ from typing import ClassVar
 import polars as pl
 
 from linearizability.bounds import NEVER
-from linearizability.checkers.base import IS_LEADER_ANSWER, Checker, Needs, Scope, count, describe
+from linearizability.checkers.base import (
+    IS_LEADER_ANSWER,
+    OFF_MS,
+    Checker,
+    Needs,
+    Scope,
+    count,
+    describe,
+)
 from linearizability.evidence.time_outs import SWEEP_NS
 from linearizability.ingest import IS_DATA, KEY, READS_COMMITTED, TOLD_COMMIT
 from linearizability.plans import collect, needed
@@ -69,27 +77,7 @@ class HangingTransactions(Checker):
             .group_by(*KEY, "op_id", "last_stable_offset")
             .agg(proof=pl.col("read_op").min())
         )
-        waiting = held_up.filter(pl.col("final")).join(
-            acknowledged(events), on=[*KEY, "last_stable_offset"]
-        )
-        asked_ns, finally_ns = pl.col("t_invoke_ns"), pl.col("final_ns") + MARKERS_NS
-        longest_ns = pl.col("longest_ns") + SWEEP_NS + MARKERS_NS
-        beyond_ns = asked_ns - pl.col("sent_ns") - longest_ns.fill_null(LONGEST_NS)
-        is_acknowledged = (asked_ns > pl.col("end_ns") + MARKERS_NS) & (asked_ns > finally_ns)
-        is_over = (asked_ns - pl.col("sent_ns") > longest_ns) & (asked_ns > finally_ns + SWEEP_NS)
-        old = (
-            waiting.filter(
-                is_acknowledged.fill_null(False)
-                | is_over.fill_null(False)
-                | (asked_ns - pl.col("sent_ns") > LONGEST_NS)
-            )
-            .group_by(*KEY, "op_id", "last_stable_offset")
-            .agg(
-                proof=pl.col("send_op").min(),
-                is_acknowledged=is_acknowledged.any(),
-                over_ms=beyond_ns.max() // 1_000_000,
-            )
-        )
+        old = open_for_too_long(events, held_up)
         ended_message = pl.format(
             "the last stable offset is still {}, the first offset of a transaction that has ended",
             "last_stable_offset",
@@ -113,14 +101,7 @@ class HangingTransactions(Checker):
             [
                 describe(ended, KEY, "ended-but-open", operations, ended_message, "broker"),
                 describe(
-                    old,
-                    KEY,
-                    "open-for-too-long",
-                    operations,
-                    old_message,
-                    "broker",
-                    # No clock has a part in what follows an acknowledged end.
-                    pl.when("is_acknowledged").then(NEVER).otherwise("over_ms"),
+                    old, [*KEY, OFF_MS], "open-for-too-long", operations, old_message, "broker"
                 ),
                 describe(
                     committed_late(events),
@@ -150,6 +131,36 @@ def answers(events: pl.LazyFrame) -> pl.LazyFrame:
         events.filter(named)
         .select(*KEY, "op_id", "final", "t_invoke_ns", "last_stable_offset", "high_watermark")
         .join(began, on=KEY, how="left")
+    )
+
+
+def open_for_too_long(events: pl.LazyFrame, held_up: pl.LazyFrame) -> pl.LazyFrame:
+    """Return the answers of the final phase whose last stable offset is at a record of a
+    transaction that should have ended. off_ms: how much later than the longest time-out
+    allows, or NEVER if the end was acknowledged."""
+    waiting = held_up.filter(pl.col("final")).join(
+        acknowledged(events), on=[*KEY, "last_stable_offset"]
+    )
+    asked_ns, finally_ns = pl.col("t_invoke_ns"), pl.col("final_ns") + MARKERS_NS
+    longest_ns = pl.col("longest_ns") + SWEEP_NS + MARKERS_NS
+    beyond_ns = asked_ns - pl.col("sent_ns") - longest_ns.fill_null(LONGEST_NS)
+    is_acknowledged = (asked_ns > pl.col("end_ns") + MARKERS_NS) & (asked_ns > finally_ns)
+    is_over = (asked_ns - pl.col("sent_ns") > longest_ns) & (asked_ns > finally_ns + SWEEP_NS)
+    return (
+        waiting.filter(
+            is_acknowledged.fill_null(False)
+            | is_over.fill_null(False)
+            | (asked_ns - pl.col("sent_ns") > LONGEST_NS)
+        )
+        .group_by(*KEY, "op_id", "last_stable_offset")
+        .agg(
+            proof=pl.col("send_op").min(),
+            is_acknowledged=is_acknowledged.any(),
+            # No clock has a part in what follows an acknowledged end.
+            off_ms=pl.when(is_acknowledged.any())
+            .then(NEVER)
+            .otherwise(beyond_ns.max() // 1_000_000),
+        )
     )
 
 

@@ -6,7 +6,15 @@ from typing import ClassVar
 
 import polars as pl
 
-from linearizability.checkers.base import IS_LEADER_ANSWER, Checker, Needs, Scope, count, describe
+from linearizability.checkers.base import (
+    IS_LEADER_ANSWER,
+    OFF_MS,
+    Checker,
+    Needs,
+    Scope,
+    count,
+    describe,
+)
 from linearizability.evidence.removals import IS_TOPIC, compactable, setting
 from linearizability.history import F, Type
 from linearizability.ingest import IS_FINAL, IS_OK, KEY
@@ -104,6 +112,7 @@ class Retention(Checker):
         is_far = pl.col("retention_ms") - pl.col("age_ms") >= HOUR_MS
         early = pl.when(is_far).then(pl.lit(HOURS_TOO_EARLY)).otherwise(pl.lit(TOO_EARLY))
         kind = pl.when(kept).then(pl.lit(KEPT)).otherwise(early)
+        found = found.with_columns(off_ms=pl.when(~kept).then(allowed_ms - pl.col("age_ms")))
         back = went_back(events)
         lower = pl.format(
             "DeleteRecords moved the log start to {}, but later the leader of epoch {} reported {}",
@@ -135,15 +144,7 @@ class Retention(Checker):
         return pl.concat(
             [
                 describe(below, KEY, BELOW_START, ["op_id"], silent, "broker"),
-                describe(
-                    found,
-                    KEY,
-                    kind,
-                    ["op_id", "told_op"],
-                    message,
-                    "broker",
-                    pl.when(~kept).then(allowed_ms - pl.col("age_ms")),
-                ),
+                describe(found, [*KEY, OFF_MS], kind, ["op_id", "told_op"], message, "broker"),
                 describe(back, KEY, GOES_BACK, ["deletion_op", "op_id"], lower, "broker"),
                 describe(overdue(events), KEY, TOO_LONG, ["send_op", "op_id"], long, "broker"),
                 describe(shortened(events), KEY, TOO_FEW_BYTES, ["op_id"], few, "broker"),
