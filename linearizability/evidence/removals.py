@@ -18,6 +18,8 @@ from linearizability.ingest import (
     IS_SEND,
     KEY,
     PLAIN,
+    UNASKED,
+    UNKNOWN,
 )
 from linearizability.plans import collect
 from linearizability.reads.inferred_log import ACKNOWLEDGED, PROVEN_POLL, at_or_above_log_start
@@ -71,8 +73,8 @@ def not_compacted_away(rows: pl.LazyFrame, events: pl.LazyFrame) -> pl.LazyFrame
 
 
 def newest_of_keys(events: pl.LazyFrame) -> pl.LazyFrame:
-    """Return partition, key, newest: the highest offset at which a record of the key that was not
-    aborted is proven; tombstone: whether it is one. lost, lost_tombstone: whether a record, or a
+    """Return partition, key, newest: the highest offset at which a record of the key that may be
+    committed is proven; tombstone: whether it is one. lost, lost_tombstone: whether a record, or a
     tombstone, of the key was sent whose place is unknown, because its offset, the end of its
     transaction or the number of its copies (without idempotence) is unknown."""
     records = events.filter(
@@ -80,6 +82,7 @@ def newest_of_keys(events: pl.LazyFrame) -> pl.LazyFrame:
         & (HAS_RECORD | (IS_SEND & (pl.col("type") != Type.FAIL.value)))
         & (pl.col("outcome") != ABORTED).fill_null(True)
     ).with_columns(pl.col("tombstone").fill_null(False))
+    records = records.join(never_committed(events), on=[*KEY, "value"], how="anti")
     placed = records.filter(ACKNOWLEDGED | PROVEN_POLL)
     newest = placed.group_by(OF_KEY).agg(
         newest=pl.col("offset").max(),
@@ -97,4 +100,18 @@ def newest_of_keys(events: pl.LazyFrame) -> pl.LazyFrame:
     )
     return newest.join(lost, on=OF_KEY, how="left").with_columns(
         pl.col("lost", "lost_tombstone").fill_null(False)
+    )
+
+
+def never_committed(events: pl.LazyFrame) -> pl.LazyFrame:
+    """Return the partition and value of the records, each sent once, of transactions whose commit
+    was never requested. Such a record removes none of its key: the cleaner stops at the first open
+    transaction, and drops what was aborted."""
+    is_open = (pl.col("outcome") == UNKNOWN) & (pl.col("told").fill_null(UNASKED) == UNASKED)
+    return (
+        events.filter(IS_SEND & pl.col("value").is_not_null())
+        .group_by(*KEY, "value")
+        .agg(times=pl.len(), is_open=is_open.fill_null(False).all())
+        .filter((pl.col("times") == 1) & pl.col("is_open"))
+        .select(*KEY, "value")
     )

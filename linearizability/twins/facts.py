@@ -6,6 +6,7 @@ a fact about a row or an offset.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping
 from typing import Any
 
@@ -239,14 +240,22 @@ def is_compacted(rows: list[Row], place: Any) -> bool:
 
 
 def keyed(rows: list[Row], place: Any, key: str) -> list[Row]:
-    """Return the records of a key that were, or may have been, sent or read, and that are not known
-    to be aborted."""
+    """Return the records of a key that were, or may have been, sent or read, and that may be
+    committed."""
+    sends = [r for r in rows if r["place"] == place and r["f"] == "send" and r["value"] is not None]
+    times = Counter(r["value"] for r in sends)
+    never = {
+        r["value"]
+        for r in sends
+        if times[r["value"]] == 1 and (r["outcome"], r["told"]) == ("unknown", "unasked")
+    }
     return [
         r
         for r in rows
         if r["place"] == place
         and r["key"] == key
         and r["outcome"] != "aborted"
+        and r["value"] not in never
         and (is_read(r) or (r["f"] == "send" and r["type"] != "fail"))
     ]
 

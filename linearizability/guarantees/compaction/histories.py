@@ -8,6 +8,7 @@ from linearizability.hand_written.rows import (
     SECOND_NS,
     TOPIC,
     TXN,
+    UNKNOWN,
     WHOLE,
     Invalid,
     K,
@@ -59,6 +60,12 @@ VALID: Valid = {
     "an aborted record of the key above the last value is gone": (
         [S(1, 0, **K), S(2, 1, **K, **TXN), {"f": "abort", "txn": 1}, *LOG(1, None, **K)]
     ),
+    "a record whose commit may have been accepted may have replaced the value": (
+        [S(1, 0, **K), S(2, 1, **K, **TXN), UNKNOWN, *LOG(None, 2, **K)]
+    ),
+    "an open transaction's record of the key is above the last value": (
+        [S(1, 0, **K), S(2, 1, **K, **TXN), *LOG(1, 2, **K)]
+    ),
     "the value was acknowledged with acks=1 only": (
         [S(1, 0, **K, acks=1), S(2, 1, **J), *LOG(None, 2, **J)]
     ),
@@ -83,6 +90,10 @@ INVALID: Invalid = {
     "the last value is gone; the send that might replace it never arrived": (
         [S(1, 0, **K), S(2, **K), WHOLE(2, **FINAL)],
         [("last-value-lost", (0, 2))],
+    ),
+    "the last value is gone; only a record of an open transaction follows it": (
+        [S(1, 0, **K), S(2, 1, **K, **TXN), *LOG(None, 2, **K)],
+        [("last-value-lost", (0, 1000))],
     ),
     "a tombstone is gone before delete.retention.ms": (
         [TOPIC(COMPACT), S(1, 0, **NIL), WHOLE(1)],

@@ -16,10 +16,11 @@ from linearizability.self_test.lookup import (
     is_acked,
     is_compacted,
     is_whole,
+    log_end_of,
     sent_once,
 )
 from linearizability.self_test.model.world import Row
-from linearizability.self_test.truth import outcome_of
+from linearizability.self_test.truth import UNKNOWN, outcome_of
 
 _OF_READING = (
     "op_id",
@@ -62,6 +63,24 @@ def without_a_last_record(rows: list[Row], rng: Random, tombstones: bool) -> lis
         if if_still_durable(broken, send) is not None:
             return broken
     return None
+
+
+def clean_for_an_open_transaction(rows: list[Row], rng: Random) -> list[Row] | None:
+    """Plant an anomaly: a complete read shows nothing of a key's last record, a value, and the only
+    later record of the key belongs to a transaction whose commit is never requested."""
+    broken = clean_too_much(rows, rng)
+    if broken is None:
+        return None
+    kept = {id(row) for row in broken}
+    gone = next(row for row in rows if id(row) not in kept)
+    send = sent_once(rows).get(gone["value"])
+    if send is None or not is_acked(send):
+        return None
+    numbers = [row[name] or 0 for row in rows for name in ("value", "txn") if row.get(name)]
+    free = max(numbers) + 1
+    later = send | {"op_id": NOT_OURS, "record_index": 0, "value": free, "txn": free}
+    offset = log_end_of(rows, send["partition"])
+    return [*broken, later | {"offset": offset, "_outcome": UNKNOWN, "_end": None}]
 
 
 def _covered_by_a_read(sends: list[Row], rows: list[Row]) -> list[tuple[Row, Row]]:
@@ -214,6 +233,9 @@ def _complete_read(rows: list[Row], record: Row) -> Row | None:
 
 CLAUSES: Clauses = {
     "the last value of a key is gone": by("last-value-lost", clean_too_much),
+    "a record of an open transaction removes the last value of its key": by(
+        "last-value-lost", clean_for_an_open_transaction
+    ),
     "a key's last tombstone is gone before delete.retention.ms": by(
         "tombstone-lost-early tombstone-lost-hours-early",
         remove_a_tombstone_early,

@@ -6,7 +6,7 @@ from typing import ClassVar
 
 import polars as pl
 
-from linearizability.checkers.base import Checker, Needs, Scope, describe
+from linearizability.checkers.base import OFF_MS, Checker, Needs, Scope, describe
 from linearizability.evidence.removals import IS_TOPIC, OF_KEY, newest_of_keys, setting
 from linearizability.ingest import (
     ABORTED,
@@ -55,7 +55,8 @@ class Compaction(Checker):
 
     Compaction may only remove a record below a later one of the same key. The last record of a key
     is one that was acknowledged under acks=all before the read began (plain or committed), with no
-    other record of the key known at a higher offset, except aborted ones. A key is not judged if
+    other record of the key known at a higher offset, except aborted ones and those of transactions
+    whose commit was never requested. A key is not judged if
     the outcome of one of its tombstones is unknown or, outside the final phase, the outcome of any
     of its records. Deletion by time or size raises the log start. Source: docs, design#compaction;
     KIP-534 (tombstones); Cleaner, LogCleanerManager (nothing above the last stable offset is
@@ -76,6 +77,7 @@ class Compaction(Checker):
         missing = due(events, reads).join(shown, on=[*READ, "value"], how="anti")
         back = resurrected(events, reads, shown)
         left_ms = pl.when("tombstone").then(pl.col("delete_retention_ms") - pl.col("age_ms"))
+        missing = missing.with_columns(off_ms=left_ms)
         is_far = left_ms >= HOUR_MS
         early = pl.when(is_far).then(pl.lit(HOURS_TOO_EARLY)).otherwise(pl.lit(TOO_EARLY))
         kind = pl.when("tombstone").then(early).otherwise(pl.lit(NO_SUCCESSOR))
@@ -103,7 +105,7 @@ class Compaction(Checker):
         operations = ["op_id", "read_op"]
         return pl.concat(
             [
-                describe(missing, KEY, kind, operations, message, "broker", left_ms),
+                describe(missing, [*KEY, OFF_MS], kind, operations, message, "broker"),
                 describe(moved, KEY, MOVED, operations, elsewhere, "broker"),
                 describe(back, KEY, RESURRECTED, operations, removed, "broker"),
             ]
