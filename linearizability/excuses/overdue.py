@@ -122,6 +122,10 @@ OVERDUE: Mapping[tuple[str, str], Excuse] = {
     ("retention", "deleted-below-size"): Excuse(
         NEVER, proven_ns=_was_longer_ns, harmless=KEEP_LOGS
     ),
+    # What a node knew of leaders may not have been on its disk; it learns it again.
+    ("leader_epochs", "node-in-older-epoch"): Excuse(
+        after_ns=lambda _: RECOVERED_NS, harmless=KEEP_LOGS
+    ),
     # A replica that was away while a tombstone came and went keeps what it removed, and may lead.
     ("compaction", "key-resurrected"): Excuse(),
 }

@@ -28,6 +28,13 @@ def LEADS(node: int, epoch: int, **more: Any) -> Row:
 
 
 VALID: Valid = {
+    "a node leads in ever newer epochs": [*LOGS, AT(1, LEADS(1, 3)), AT(2, LEADS(1, 5))],
+    "the answer of the older epoch was asked for before": (
+        [*LOGS, LEADS(1, 5, t_invoke_ns=10, t_complete_ns=20), LEADS(1, 3, t_invoke_ns=15)]
+    ),
+    "another node still answers in an older epoch": (
+        [*LOGS, AT(1, LEADS(1, 5)), AT(2, LEADS(2, 3))]
+    ),
     "each epoch has its leader": [*LOGS, LEADS(1, 3), LEADS(2, 4), LEADS(1, 3), LEADS(1, 5)],
     "a follower answers in the epoch of its leader": (
         [*LOGS, LEADS(1, 3), LEADS(2, 3, replica=2), P(2, 1, leader_epoch=3, node=2, **OF_ID)]
@@ -57,6 +64,10 @@ VALID: Valid = {
 }
 
 INVALID: Invalid = {
+    "a node leads in an older epoch than before": (
+        [*LOGS, AT(1, LEADS(1, 3)), AT(2, LEADS(1, 5)), AT(3, LEADS(1, 3)), AT(4, LEADS(1, 3))],
+        [("node-in-older-epoch", (3, 4))],
+    ),
     "two nodes answer as leaders of one epoch": (
         [*LOGS, LEADS(1, 3), LEADS(1, 3), LEADS(2, 3)],
         [("two-leaders", (2, 4))],

@@ -71,8 +71,23 @@ def lead_twice(rows: list[Row], rng: Random) -> list[Row] | None:
     return [*rows, *(told | {"op_id": NOT_OURS - n, "node": n} for n in range(2))]
 
 
+def lead_in_an_older_epoch(rows: list[Row], rng: Random) -> list[Row] | None:
+    """Plant an anomaly: a node answers as the leader of an epoch, and later as that of an older
+    one."""
+    broken = lead_twice(rows, rng)
+    if broken is None:
+        return None
+    *others, first, later = broken
+    end_ns = max(row.get("t_complete_ns") or row["t_invoke_ns"] for row in rows)
+    told = {"node": 9, "leader_epoch": first["leader_epoch"] + 1}
+    first = first | told | {"t_invoke_ns": end_ns + 1, "t_complete_ns": end_ns + 2}
+    later = later | {"node": 9, "t_invoke_ns": end_ns + 3, "t_complete_ns": end_ns + 4}
+    return [*others, first, later]
+
+
 CLAUSES: Clauses = {
     "leader epochs decrease along a log": by("epoch-goes-back", lower_an_epoch),
     "two nodes lead in one epoch": by("two-leaders", lead_twice),
+    "a node leads in an older epoch than before": by("node-in-older-epoch", lead_in_an_older_epoch),
     "a record has an older epoch than the leader that led": by("older-epoch", stamp_an_older_epoch),
 }

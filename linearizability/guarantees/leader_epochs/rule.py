@@ -14,7 +14,7 @@ from linearizability.reads.inferred_log import ACKNOWLEDGED, PROVEN_POLL
 BATCH = PROVEN_POLL & pl.col("producer_id").is_not_null() & (pl.col("leader_epoch") >= 0)
 """The condition on rows that have the header of their batch; there, `leader_epoch` is that of the
 leader that wrote the batch."""
-OLDER, TWO_LEADERS = "older-epoch", "two-leaders"
+OLDER, TWO_LEADERS, RETURNED = "older-epoch", "two-leaders", "node-in-older-epoch"
 NAMES_LEADER = (
     pl.col("f").is_in([F.POLL.value, F.READ_ALL.value])
     & IS_OK
@@ -35,7 +35,9 @@ class LeaderEpochs(Checker):
     """A record read raw was written under an older leader epoch than a record at a lower
     offset. Or a record was sent and acknowledged (acks=all) while the leader of a newer epoch
     led: that leader answered a request before the send was invoked, and another one after the
-    acknowledgement. Or two nodes answered as leaders of one epoch.
+    acknowledgement. Or two nodes answered as leaders of one epoch. Or a node answered as the
+    leader of an epoch after it had answered as that of a newer one; a loss of power may make it
+    forget that for a while (`overdue.py`).
 
     A leader stamps what it appends with its epoch, and a new leader's epoch is higher. A deposed
     leader may append meanwhile, but its record is not acknowledged, since no replica follows it.
@@ -68,6 +70,12 @@ class LeaderEpochs(Checker):
             "led",
         )
         twice = pl.format("nodes {} and {} both led in epoch {}", "node", "other", "leader_epoch")
+        again = pl.format(
+            "node {} answered as the leader of epoch {} after it had led in epoch {}",
+            "node",
+            "leader_epoch",
+            "newest",
+        )
         operations = ["op_id", "send_op", "op_before", "op_behind"]
         return pl.concat(
             [
@@ -76,6 +84,7 @@ class LeaderEpochs(Checker):
                 describe(
                     two_leaders(events), KEY, TWO_LEADERS, ["op_id", "other_op"], twice, "broker"
                 ),
+                describe(returned(events), KEY, RETURNED, ["op_id", "newest_op"], again, "broker"),
             ]
         )
 
@@ -121,6 +130,38 @@ def two_leaders(events: pl.LazyFrame) -> pl.LazyFrame:
         .filter(pl.col("other").is_not_null())
     )
     return first.unique([*KEY, "leader_epoch"], keep="first", maintain_order=True)
+
+
+def returned(events: pl.LazyFrame) -> pl.LazyFrame:
+    """Return each epoch in which a node answered after it had led in a newer one, with the first
+    such answer: node, op_id; newest, newest_op: the newest epoch that it had led in before, and the
+    first answer to end in that."""
+    of_node = [*KEY, "node"]
+    answers = leaders(events).select(
+        *of_node, "op_id", "leader_epoch", "t_invoke_ns", "t_complete_ns"
+    )
+    ended = answers.sort("t_complete_ns", "op_id").with_columns(
+        newest=pl.col("leader_epoch").cum_max().over(of_node)
+    )
+    is_first = (pl.col("newest") > pl.col("newest").shift(1).over(of_node)).fill_null(True)
+    newest = ended.filter(is_first).select(
+        *of_node, "newest", newest_op="op_id", known_ns="t_complete_ns"
+    )
+    return (
+        answers.sort("t_invoke_ns", "op_id")
+        .join_asof(
+            newest,
+            left_on="t_invoke_ns",
+            right_on="known_ns",
+            by=of_node,
+            strategy="backward",
+            allow_exact_matches=False,
+            check_sortedness=False,
+        )
+        .filter(pl.col("leader_epoch") < pl.col("newest"))
+        .sort("t_invoke_ns", "op_id")
+        .unique([*of_node, "leader_epoch"], keep="first", maintain_order=True)
+    )
 
 
 def stamped_older(events: pl.LazyFrame) -> pl.LazyFrame:

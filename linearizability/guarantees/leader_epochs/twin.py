@@ -17,6 +17,7 @@ def leader_epochs(rows: list[Row]) -> Found:
     return (
         _stamped_older(rows)
         | _two_leaders(rows, set(logs))
+        | _returned(rows, set(logs))
         | {
             ("epoch-goes-back", tuple(sorted({log[a], log[b]})), place)
             for place, log in logs.items()
@@ -51,6 +52,33 @@ def _two_leaders(rows: list[Row], read_raw: set[Any]) -> Found:
         ("two-leaders", tuple(sorted(set(sorted(nodes.values())[:2]))), place)
         for (place, _), nodes in first.items()
         if len(nodes) > 1
+    }
+
+
+def _returned(rows: list[Row], read_raw: set[Any]) -> Found:
+    found: dict[Any, tuple[int, int, int]] = {}
+    told = [
+        row
+        for row in _answers(rows)
+        if row["node"] is not None and row["place"][1] and row["place"] in read_raw
+    ]
+    for row in told:
+        before = [
+            r
+            for r in told
+            if (r["place"], r["node"]) == (row["place"], row["node"])
+            and r["t_complete_ns"] < row["t_invoke_ns"]
+        ]
+        newest = max([r["leader_epoch"] for r in before], default=-1)
+        if row["leader_epoch"] < newest:
+            same = [r for r in before if r["leader_epoch"] == newest]
+            first = min(same, key=lambda r: (r["t_complete_ns"], r["op_id"]))
+            one = (row["t_invoke_ns"], row["op_id"], first["op_id"])
+            at = (row["place"], row["node"], row["leader_epoch"])
+            found[at] = min(found.get(at, one), one)
+    return {
+        ("node-in-older-epoch", tuple(sorted({op, newest_op})), place)
+        for (place, _, _), (_, op, newest_op) in found.items()
     }
 
 
