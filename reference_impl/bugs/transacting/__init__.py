@@ -11,6 +11,7 @@ from reference_impl.bugs.transacting.admit_fenced_producers import AdmitFencedPr
 from reference_impl.bugs.transacting.commit_aborted_offsets import CommitAbortedOffsets
 from reference_impl.bugs.transacting.commit_decided_aborts import CommitDecidedAborts
 from reference_impl.bugs.transacting.end_others_transactions import EndOthersTransactions
+from reference_impl.bugs.transacting.forget_ended_producers import ForgetEndedProducers
 from reference_impl.bugs.transacting.forget_markers import ForgetMarkers
 from reference_impl.bugs.transacting.forget_time_outs import ForgetTimeOuts
 from reference_impl.bugs.transacting.ignore_require_stable import IgnoreRequireStable
@@ -93,6 +94,9 @@ TRANSACTING_BUGS: dict[str, Bug] = {
         ("fencing",),
         workload="zombies",
         cases="test_a_zombie_may_not_raise_its_epoch",
+    ),
+    "forget-ended-producers": Bug(
+        ForgetEndedProducers, Kind.RARE, ("fencing",), workload="zombies"
     ),
     "write-outside-transactions": Bug(
         WriteOutsideTransactions,

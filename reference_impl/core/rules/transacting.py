@@ -159,6 +159,12 @@ class Transacting:
         """
         return transaction.producer_epoch + 1
 
+    def needs_new_id(self, transaction: Transaction) -> bool:
+        """Return whether the next producer gets another producer id: only if the present one has
+        no epochs left, since an epoch of another id fences nobody (KIP-98;
+        TransactionMetadata.isProducerEpochExhausted)."""
+        return transaction.is_epoch_exhausted
+
     def check_ending(
         self, transaction: Transaction, producer_id: int, epoch: int, version: int
     ) -> None:

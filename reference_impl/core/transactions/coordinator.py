@@ -210,7 +210,8 @@ class TransactionCoordinator(Shard):
         self._rules.check_returning_epoch(transaction, expected)
         now_ms = self._moment.now_ms
         current = transaction.producer_epoch
-        if transaction.is_epoch_exhausted and (expected is None or expected[1] == current):
+        is_exhausted = self._rules.needs_new_id(transaction)
+        if is_exhausted and (expected is None or expected[1] == current):
             return transaction.with_new_producer_id(
                 self._producer_ids.take(), timeout_ms, now_ms, same_producer=expected is not None
             )
@@ -265,7 +266,7 @@ class TransactionCoordinator(Shard):
         next_producer_id = NO_PRODUCER_ID
         prepared_move = Move.COMMIT_DECIDED if commit else Move.ABORT_DECIDED
         # [New in EndTxn v5: KIP-890]
-        if version >= 2 and transaction.is_epoch_exhausted:
+        if version >= 2 and self._rules.needs_new_id(transaction):
             next_producer_id = self._producer_ids.take()
         now_ms = self._moment.now_ms
         prepared = transaction.prepared(prepared_move, version, next_producer_id, now_ms)
