@@ -42,8 +42,8 @@ class Anomaly:
     "appends", "partition": 3}. blame: "broker" or "client" if the history shows which is at fault.
     context: the partition, offset, client, time and fault as far as the message leaves them out;
     set when the anomalies are grouped (`stories.grouping`). off_ms: by how many milliseconds the
-    clock of a broker must have been wrong for it to be none; None if that is not measured. It is
-    used to judge, and not written.
+    clock of a broker must have been wrong if this is no anomaly, or None where that is not
+    measured. It is used to judge, and not written.
     """
 
     kind: str

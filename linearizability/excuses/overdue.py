@@ -122,7 +122,7 @@ OVERDUE: Mapping[tuple[str, str], Excuse] = {
     ("retention", "deleted-below-size"): Excuse(
         NEVER, proven_ns=_was_longer_ns, harmless=KEEP_LOGS
     ),
-    # What a node knew of leaders may not have been on its disk; it learns it again.
+    # A loss of power may take what a node knew of leaders, until it learns it again.
     ("leader_epochs", "node-in-older-epoch"): Excuse(
         after_ns=lambda _: RECOVERED_NS, harmless=KEEP_LOGS
     ),

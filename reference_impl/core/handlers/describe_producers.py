@@ -32,6 +32,7 @@ def handle_describe_producers(broker: Broker, request: Request) -> Iterator[Effe
                 rows.append((yield from described(broker, request, topic.name, index)))
             yield GiveWay(request)
         answer.topics.append(RESPONSE.struct("TopicResponse", name=topic.name, partitions=rows))
+        yield GiveWay(request)
     yield Respond(request, answer)
 
 
