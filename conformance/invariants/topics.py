@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
 from itertools import pairwise
 from typing import Any
 
@@ -14,7 +17,20 @@ CONSUMER = -1
 READ_COMMITTED = 1
 MAGIC_AT, MAGIC = 16, 2
 SESSION_FINAL_EPOCH = -1
+_OTHERS_WRITE = threading.Event()
 OTHER_LEADER = (ErrorCode.NOT_LEADER_OR_FOLLOWER, ErrorCode.FENCED_LEADER_EPOCH)
+
+
+@contextmanager
+def others_write() -> Iterator[None]:
+    """Accept records at or above the high watermark of their own answer, in all threads: a broker
+    may read the high watermark first, and the records after others have written more
+    (class Partition, readRecords)."""
+    _OTHERS_WRITE.set()
+    try:
+        yield
+    finally:
+        _OTHERS_WRITE.clear()
 
 
 def produced(version: int, asked: Struct, answer: Struct) -> None:
@@ -140,7 +156,7 @@ def fetched_records(version: int, asked: Struct, answer: Struct) -> None:
                 f"> {before.last_offset}",
                 after.base_offset,
             )
-        if replica == CONSUMER:
+        if replica == CONSUMER and not _OTHERS_WRITE.is_set():
             committed = asked.isolation_level == READ_COMMITTED and found.last_stable_offset >= 0
             end = found.last_stable_offset if committed else found.high_watermark
             last = headers[-1].last_offset

@@ -11,6 +11,7 @@ import pytest
 
 from conformance.case import Deviation
 from conformance.invariants import INVARIANTS, check
+from conformance.invariants.topics import others_write
 from conformance.tests.fake import piece, response
 from conformance.wire import api_key, batch, part, request
 from reference_impl.wire import Struct, patched
@@ -440,6 +441,14 @@ def test_a_reader_of_committed_records_sees_none_above_the_last_stable_offset() 
     check("Fetch", 17, fetch_asked(), open_transaction)
     with pytest.raises(Deviation, match="last offset of the records"):
         check("Fetch", 17, fetch_asked(isolation_level=1), open_transaction)
+
+
+def test_a_broker_may_read_the_high_watermark_before_what_others_write_meanwhile() -> None:
+    ahead = fetched(high_watermark=2, last_stable_offset=2)
+    with others_write():
+        check("Fetch", 17, fetch_asked(), ahead)
+    with pytest.raises(Deviation, match="last offset of the records"):
+        check("Fetch", 17, fetch_asked(), ahead)
 
 
 def quorum_of(voters: int, high_watermark: int) -> Struct:
