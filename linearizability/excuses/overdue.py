@@ -40,7 +40,8 @@ class Excuse(NamedTuple):
     before_ns: int = 0
     after_ns: Callable[[pl.LazyFrame], int | None] = lambda _history: None
     proven_ns: Callable[[pl.LazyFrame, Anomaly], int | None] = lambda _history, _anomaly: None
-    """When other rows prove that the faults before had no part in the anomaly; None if never."""
+    """The time from which other rows prove that earlier faults had no part in the anomaly, or None
+    if nothing proves it."""
     harmless: Set[str] = UNTOUCHED
     """The names of faults that cannot explain the anomaly."""
 

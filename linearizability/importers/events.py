@@ -90,7 +90,7 @@ class Reader:
         self.count = 0
         """The number of events so far."""
         self.index, self.raw_time, self.time_ns, self.line = -1, 0, -1, 0
-        """Of the last event: its index, its time as given and as it is taken, and its line."""
+        """The index of the last event, its time as given and as it is taken, and its line."""
 
     def event(self, form: Form) -> Event:
         """Return the next event of the file. Raise HistoryError if it is not one."""

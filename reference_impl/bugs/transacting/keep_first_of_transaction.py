@@ -1,4 +1,4 @@
-"""Of several offsets that a transaction sends for a partition, the first one counts."""
+"""Keep the first of several offsets that a transaction sends for a partition, not the last one."""
 
 from __future__ import annotations
 
