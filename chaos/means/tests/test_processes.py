@@ -149,15 +149,16 @@ def test_the_next_command_ends_leftovers_and_nobody_elses_children(tmp_path: Pat
 def test_leftovers_of_another_realm_are_left_alone(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setenv(guard.REALM, "7")
+    ours, another = f"{os.getpid()}1", f"{os.getpid()}2"  # of no other session on this machine
+    monkeypatch.setenv(guard.REALM, ours)
     process, child, watcher = owner(tmp_path, "signal.pause()")
     os.kill(watcher, signal.SIGKILL)
     process.kill()
     process.wait(WAIT_S)
-    monkeypatch.setenv(guard.REALM, "8")
+    monkeypatch.setenv(guard.REALM, another)
     assert child not in processes.end_leftovers()
     assert not is_gone(child)
-    monkeypatch.setenv(guard.REALM, "7")
+    monkeypatch.setenv(guard.REALM, ours)
     assert child in processes.end_leftovers()
 
 
