@@ -5,6 +5,7 @@ root, may import anything but tests."""
 
 import ast
 from fnmatch import fnmatchcase
+from functools import cache
 from pathlib import Path
 
 from ci.checks.sources import PACKAGES, is_test, module_name, parsed, python_files
@@ -199,6 +200,11 @@ def covers(prefix: str, module: str) -> bool:
 
 def imported_modules(root: Path, path: Path) -> list[tuple[int, str]]:
     """Return (line, module) for every import in a file, with relative imports resolved."""
+    return _imported_modules(root, path, path.stat().st_mtime_ns)
+
+
+@cache  # three checks ask, and parsing is what they spend their time on
+def _imported_modules(root: Path, path: Path, modified_ns: int) -> list[tuple[int, str]]:
     found: list[tuple[int, str]] = []
     package = module_name(root, path).split(".")
     if path.name != "__init__.py":
