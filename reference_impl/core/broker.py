@@ -6,7 +6,7 @@ it never talks to the outside except through what it yields and through `Storage
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from uuid import UUID
 
 from reference_impl.core.configs.broker import BrokerConfig
@@ -15,14 +15,8 @@ from reference_impl.core.configs.dynamic import config_in_force
 from reference_impl.core.controller.activation import activate
 from reference_impl.core.controller.controller import Controller, Seat
 from reference_impl.core.controller.features import check_levels
-from reference_impl.core.controller.image.metadata_delta import MetadataDelta, Part
-from reference_impl.core.controller.image.metadata_image import (
-    BROKER_RESOURCE,
-    CLIENT_METRICS_RESOURCE,
-    TOPIC_RESOURCE,
-    MetadataImage,
-    TopicImage,
-)
+from reference_impl.core.controller.image.metadata_delta import MetadataDelta
+from reference_impl.core.controller.image.metadata_image import MetadataImage, TopicImage
 from reference_impl.core.controller.producer_id_blocks import allocate_block
 from reference_impl.core.effects import Effect, Report
 from reference_impl.core.events import Event, Request
@@ -34,6 +28,7 @@ from reference_impl.core.log.cleaning.cleaner import Cleaner
 from reference_impl.core.log.directories import stray_directories
 from reference_impl.core.log.directories.data_directory import DataDirectory
 from reference_impl.core.log.directories.log_directory import LogDirectory
+from reference_impl.core.metadata.publishing import put_in_force, reports
 from reference_impl.core.moment import Moment
 from reference_impl.core.partitions.fetch_sessions import FetchSessions
 from reference_impl.core.partitions.keyed_topic import KeyedTopic
@@ -59,14 +54,14 @@ from reference_impl.core.security.listeners import Endpoint
 from reference_impl.core.security.principals import Principals
 from reference_impl.core.security.sasl.authentication import Authentication
 from reference_impl.core.security.sasl.tokens import Tokens
-from reference_impl.core.storage import Storage, StorageError
+from reference_impl.core.storage import Storage
 from reference_impl.core.telemetry import Telemetry
 from reference_impl.core.transactions.coordinator import Shared as TransactionsShared
 from reference_impl.core.transactions.markers import MarkerWriter
 from reference_impl.core.transactions.producer_ids import ProducerIds, Reserved
 from reference_impl.core.transactions.service import TransactionCoordinators
 from reference_impl.core.transactions.transaction_log import TOPIC as TRANSACTIONS_TOPIC
-from reference_impl.core.waiting.waits import Outbox, Pause
+from reference_impl.core.waiting.waits import Outbox
 from reference_impl.links.effects import Lane
 
 
@@ -355,94 +350,8 @@ class Broker:
         self.purgatory.note_change(*METADATA)
 
     def apply(self, delta: MetadataDelta) -> None:
-        """Put the changes of the metadata log in force, which the image has already. Nothing else
-        opens, deletes, leads or reconfigures."""
-        for part, put_in_force in IN_FORCE.items():
-            if part in delta.parts:
-                put_in_force(self, delta)
-
-    def _reconfigure(self, delta: MetadataDelta) -> None:
-        topics = {name for kind, name in delta.configs if kind == TOPIC_RESOURCE}
-        if any(kind == BROKER_RESOURCE for kind, _ in delta.configs):
-            self.config = config_in_force(self.started_with, self.image, self.node_id)
-            self.replicas.topic_defaults = self.config.topic_defaults
-            topics.update(self.image.topics)  # it is the default of every topic
-        for name in topics & self.image.topics.keys():
-            self.replicas.reconfigure(self.image.topics[name])
-        if any(kind == CLIENT_METRICS_RESOURCE for kind, _ in delta.configs):
-            self.telemetry.subscriptions_changed()
-
-    def _remove_topics(self, delta: MetadataDelta) -> None:
-        for topic in delta.removed_topics.values():
-            self.replicas.forget_topic(topic)
-            self.followers.forget(topic)
-            self.groups.forget_topic(topic.name)
-            self._coordinate(topic.name, topic.partitions)
-            for index in topic.partitions:
-                self.purgatory.note_change(topic.name, index)
-        self.outbox.post("removed partitions", self._remove_logs())
-
-    def _note_registration(self, _: MetadataDelta) -> None:
-        own = self.image.brokers.get(self.node_id)
-        if self.is_registered or own is None or own.incarnation_id != self.incarnation_id:
-            return
-        self.is_registered = True
-        for topic in self.image.topics.values():
-            self.replicas.serve(topic, topic.partitions)
-            self._coordinate(topic.name, topic.partitions)
-        self._open_logs()
-
-    def _serve_partitions(self, delta: MetadataDelta) -> None:
-        for topic_id, indexes in delta.partitions.items():
-            topic = self.image.topics_by_id[topic_id]
-            self.replicas.serve(topic, indexes)
-            self.followers.follow(topic, indexes)
-            self._coordinate(topic.name, indexes)
-        if self.replicas.leaving():
-            self.outbox.post("removed partitions", self._remove_logs())
-        self._open_logs()
-
-    def _open_logs(self) -> None:
-        if self.replicas.unopened():
-            self.outbox.post("opened partitions", self._opened_logs())
-
-    def _opened_logs(self) -> Iterator[Effect]:
-        """Open the logs of the new partitions one by one, and report what recovery finds. A request
-        that needs one before opens it."""
-        while keys := self.replicas.unopened():
-            for key in keys:
-                self.replicas.open(key)
-                yield from self._reports()
-                yield Pause()
-
-    def _reports(self) -> Iterator[Effect]:
-        notes, self.logs.notes = self.logs.notes, []
-        yield from map(Report, notes)
-
-    def _remove_logs(self) -> Iterator[Effect]:
-        """Remove the logs of the partitions that this broker no longer has; housekeeping deletes
-        their files later."""
-        for key in self.replicas.leaving():
-            try:
-                self.replicas.remove(key)
-            except StorageError as error:
-                yield Report(f"{key[0]}-{key[1]} is not removed yet: {error}")
-            yield Pause()
-
-    def _coordinate(self, topic: str, indexes: Iterable[int]) -> None:
-        """Start and stop coordinators as this broker wins and loses the leadership of partitions of
-        their topics."""
-        for coordinators in (self.groups, self.transactions):
-            if coordinators.topic.name == topic:
-                for index in sorted(indexes):
-                    coordinators.follow(index)
-
-    def _note_new_topics(self, delta: MetadataDelta) -> None:
-        if delta.new_topics:
-            self.image.newest_topic_offset = self.image.end_offset
-
-    def _take_tokens(self, delta: MetadataDelta) -> None:
-        self.tokens.changed(delta.delegation_tokens)
+        """Act upon what `delta` changed; the image has the change already."""
+        put_in_force(self, delta)
 
     # --- partitions ---------------------------------------------------------------------------
 
@@ -456,7 +365,7 @@ class Broker:
 
     def start(self) -> Iterator[Effect]:
         """Report what recovery found, and start the timers of groups and transactions."""
-        yield from self._reports()
+        yield from reports(self.logs)
         for note in self.quorum.log.snapshots.notes:
             yield Report(note)
         yield from self.transactions.start()
@@ -474,23 +383,3 @@ def configured_voters(membership: Membership) -> Voters:
         return voters_of(Voter(membership.node_id))
     listener = membership.controller_listener or ""
     return voters_of(*(Voter(n, endpoints={listener: at}) for n, at in membership.voters.items()))
-
-
-IN_FORCE: dict[Part, Callable[[Broker, MetadataDelta], None]] = {
-    Part.CONFIGS: Broker._reconfigure,  # first, so that partitions open with what is configured
-    Part.REMOVED_TOPICS: Broker._remove_topics,  # before new ones of the same names
-    Part.BROKERS: Broker._note_registration,  # before partitions that this broker leads
-    Part.PARTITIONS: Broker._serve_partitions,
-    Part.NEW_TOPICS: Broker._note_new_topics,
-    Part.DELEGATION_TOKENS: Broker._take_tokens,
-}
-"""The parts of the metadata that a broker acts upon when they change, in this order."""
-LOOKED_UP: dict[Part, str] = {
-    Part.ACLS: "the authorizer",
-    Part.CLIENT_QUOTAS: "the throttles",
-    Part.SCRAM_USERS: "each authentication",
-    Part.FEATURES: "each request whose meaning they change",
-    Part.PRODUCER_IDS: "the controller, which allocates the next block",
-    Part.CONTROLLERS: "each question to the controller",
-}
-"""Part of the image -> the component that looks it up in the image whenever it needs it."""

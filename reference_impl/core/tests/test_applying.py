@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from reference_impl.core.broker import IN_FORCE, LOOKED_UP, Broker
+from reference_impl.core.broker import Broker
 from reference_impl.core.controller.image.metadata_delta import MetadataDelta, Part
 from reference_impl.core.controller.image.metadata_image import (
     _ACTIONS,
@@ -19,6 +19,7 @@ from reference_impl.core.controller.records import (
     removed_topic,
 )
 from reference_impl.core.log.batch_scan import CorruptLog
+from reference_impl.core.metadata.publishing import IN_FORCE, LOOKED_UP
 from reference_impl.core.tests.test_topics import create
 from reference_impl.core.tests.world import START_MS, World
 from reference_impl.wire import ApiKey, Struct, definition
