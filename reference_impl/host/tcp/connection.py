@@ -19,31 +19,19 @@ from reference_impl.core.log.segments.segment import Slice
 from reference_impl.core.security.listeners import Listener
 from reference_impl.host.node import ELEMENTS_AT_ONCE, NodeHost, Parts
 from reference_impl.host.tcp.busy_poll import BusyPoll
+from reference_impl.host.tcp.decoding import Decoded, decoded
 from reference_impl.host.tcp.departures import Departure
 from reference_impl.host.tcp.intake import Intake
-from reference_impl.host.tcp.sendfile import Direct, Encrypted, FileAnswer
+from reference_impl.host.tcp.responses.responses import Responses
 from reference_impl.host.tcp.turns import Turns
-from reference_impl.wire import (
-    API_NAMES,
-    ApiKey,
-    FrameReader,
-    Malformed,
-    RequestHeader,
-    Struct,
-    TooManyElements,
-    decode_request_header,
-    request_definition,
-)
+from reference_impl.wire import API_NAMES, FrameReader, Malformed, TooManyElements
 
 log = logging.getLogger("reference_impl.host")
 Done = TypeVar("Done")
-Decoded = tuple[RequestHeader, Struct | None]
 TURNS_OF_WHO_LEFT = 40
 """The number of turns that a long request gets after its client has left: enough that a batch sent
 with acks=0 before the close is not lost, but a request that decompresses to very many records does
 not continue for long."""
-GATHERED_BYTES_MAX = 64 * 1024
-"""The most bytes of answers that are sent together: more would hide that a client does not read."""
 
 
 class Shared(Protocol):
@@ -73,8 +61,7 @@ class Connection(asyncio.Protocol):
         outside = listener.sasl.max_token_bytes if listener.sasl else server.max_frame_bytes
         self._reader = FrameReader(min(outside, server.max_frame_bytes))
         self._frames: deque[bytearray] = deque()
-        self._answers: list[bytes] = []
-        self._gathered_bytes = 0
+        self._responses = Responses(server.busy_poll)
         self._loop = asyncio.get_running_loop()
         self._transport: asyncio.Transport | None = None
         self._client_host = ""
@@ -84,16 +71,13 @@ class Connection(asyncio.Protocol):
         self._is_aside = False
         """Whether another thread decodes its request or encodes its answer."""
         self._turns_left: int | None = None
-        self._is_caught_up = True
         self._is_pumping = False
         self.is_paused = False
         self._must_wait = False
         self._is_held = False
-        self._unsent_bytes = 0
         self._reads_tokens = False
         self._muted: asyncio.TimerHandle | None = None
         self._broken: str | None = None
-        self._sending: FileAnswer | None = None
         self.last_used_s = self._loop.time()
         self.was_answered = False
         """Whether a request of this client has been answered."""
@@ -112,6 +96,7 @@ class Connection(asyncio.Protocol):
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         self._transport = cast(asyncio.Transport, transport)
+        self._responses.begin(self._transport)
         peer = transport.get_extra_info("peername")
         self._client_host = f"/{peer[0]}" if peer else ""  # InetAddress.toString, as Kafka shows it
         self.client_port = peer[1] if peer else 0
@@ -121,9 +106,7 @@ class Connection(asyncio.Protocol):
         self._transport = None
         if self._muted is not None:
             self._muted.cancel()
-        if self._sending is not None:
-            self._sending.close()
-            self._sending = None
+        self._responses.end()
         self._frames.clear()
         self._server.intake.forget(self)
         if self._gave_way:
@@ -149,18 +132,18 @@ class Connection(asyncio.Protocol):
         """Return whether to keep the connection open, because the client sends no more but may
         still read a response that is in progress. The connection is closed after that. A fetch that
         waits for records ends at once."""
-        if self._sending is None and not self.is_at_long_work:
+        if not (self._responses.is_sending_files or self.is_at_long_work):
             return False
         self._broken = self._broken or "the client sends no more"
         return True
 
     def pause_writing(self) -> None:
-        self._is_caught_up = False
+        self._responses.is_caught_up = False
 
     def resume_writing(self) -> None:
-        self._is_caught_up = True
-        if self._sending is not None:
-            self._sending.go_on()
+        self._responses.is_caught_up = True
+        if self._responses.is_sending_files:
+            self._responses.go_on()
         else:
             self._pump()
 
@@ -171,15 +154,12 @@ class Connection(asyncio.Protocol):
         self.was_answered = True
         self.last_used_s = self._loop.time()
         if data is not None:
-            self._answers.append(data)
-            self._gathered_bytes += len(data)
-            if self._gathered_bytes > GATHERED_BYTES_MAX:
-                self._send_answers()
+            self._responses.gather(data)
         if self._is_pumping:
             return  # it was answered during the hand-over, so the pump goes on by itself
         if self._frames:
             # Another client's request may have answered this one: what waits behind has its turn.
-            self._send_answers()
+            self._responses.send_gathered()
             self._server.turns.wait(self)
         else:
             self._pump()
@@ -187,20 +167,9 @@ class Connection(asyncio.Protocol):
     def answer_from_files(self, parts: Sequence[bytes | Slice]) -> None:
         """Send a response parts of which lie in files. The request stays in progress until the last
         part is sent, so that no other response comes between."""
-        if self._transport is None or self._transport.is_closing():
-            return
-        parts = [*self._answers, *parts]
-        self._forget_answers()
-        if self._transport.get_extra_info("sslcontext") is None:
-            self._sending = Direct(self._transport, parts, self._note_progress, self._sent)
-        else:
-            self._sending = Encrypted(
-                self._transport, parts, self._note_progress, self._sent, lambda: self._is_caught_up
-            )
-        self._sending.go_on()
+        self._responses.send_from_files(parts, self._note_progress, self._sent)
 
     def _sent(self, error: Exception | None) -> None:
-        self._sending = None
         if error is None:
             self.answer(None)
         else:
@@ -260,7 +229,7 @@ class Connection(asyncio.Protocol):
     def drop(self, reason: str) -> None:
         log.info("connection %d from %s closed: %s", self.id, self._client_host, reason)
         self._frames.clear()
-        self._send_answers()
+        self._responses.send_gathered()
         if self._transport is not None:
             self._transport.close()
 
@@ -301,10 +270,8 @@ class Connection(asyncio.Protocol):
     def note_progress(self) -> None:
         """Count a client that slowly receives a long response as active (Selector.java: writes
         count)."""
-        unsent = 0 if self._transport is None else self._transport.get_write_buffer_size()
-        if unsent < self._unsent_bytes:
+        if self._responses.has_progressed():
             self._note_use()
-        self._unsent_bytes = unsent
 
     def _note_use(self) -> None:
         self.last_used_s = self._loop.time()
@@ -315,7 +282,8 @@ class Connection(asyncio.Protocol):
 
     def departed(self, how: Departure) -> None:
         """Close if the client is gone, or if it has half-closed and no response is due."""
-        is_parked = self._in_flight and self._sending is None and not self.is_at_long_work
+        is_working = self._responses.is_sending_files or self.is_at_long_work
+        is_parked = self._in_flight and not is_working
         if how is Departure.GONE or is_parked or self._muted is not None:
             self.abandon()
 
@@ -347,7 +315,7 @@ class Connection(asyncio.Protocol):
                 self._is_held
                 or self._in_flight
                 or self._muted is not None
-                or not self._is_caught_up
+                or not self._responses.is_caught_up
             ):
                 self._hand_over(self._frames.popleft())
                 if self._frames and self._server.turns.is_over():
@@ -355,24 +323,12 @@ class Connection(asyncio.Protocol):
                     break
         finally:
             self._is_pumping = False
-        self._send_answers()
+        self._responses.send_gathered()
         if self._broken is None and self._reader.has_more and self.is_idle:
             self._look_for_bad_size()
         if self._broken is not None and self.is_idle:
             self.drop(self._broken)
         self._pause_or_resume()
-
-    def _send_answers(self) -> None:
-        """Send the responses of requests that arrived together in one write, since a write costs as
-        much as an append."""
-        if self._answers and self._transport is not None:
-            self._transport.write(b"".join(self._answers))
-            self._server.busy_poll.answered()
-        self._forget_answers()
-
-    def _forget_answers(self) -> None:
-        self._answers.clear()
-        self._gathered_bytes = 0
 
     def _look_for_bad_size(self) -> None:
         """Find an impossible frame size after the frames that were just answered."""
@@ -431,15 +387,6 @@ class Connection(asyncio.Protocol):
         )
 
     def _decode(self, frame: bytearray, elements_max: int | None = None) -> Decoded:
-        """Return (header, body); the body is None if this API or version is not supported."""
-        header, start = decode_request_header(frame, elements_max)
-        view = memoryview(frame)[start:]
-        api = self._server.host.node.broker.apis_for(self.id).get(header.api_key)
-        if api is not None and api.serves(header.api_version):
-            definition = request_definition(header.api_key)
-            # Bytes after the body are tolerated, as Kafka does (RequestContext.parseRequest).
-            return header, definition.decode_prefix(view, header.api_version, elements_max)[0]
-        if header.api_key == ApiKey.API_VERSIONS:
-            # The answer does not depend on the body, so a body of an unknown version is not read.
-            return header, request_definition(header.api_key).new()
-        return header, None
+        """Return the header and the body, or None for a body that is not served here."""
+        apis = self._server.host.node.broker.apis_for(self.id)
+        return decoded(frame, apis, elements_max)

@@ -18,7 +18,13 @@ import uvloop
 from reference_impl.core.handlers.fetch import SENT_FROM_FILE_BYTES
 from reference_impl.core.log.segments.segment import Slice
 from reference_impl.host.disk import Disk
-from reference_impl.host.tcp.sendfile import PIECE_BYTES, Direct, Encrypted, FileAnswer, joined
+from reference_impl.host.tcp.responses.sendfile import (
+    PIECE_BYTES,
+    Direct,
+    Encrypted,
+    FileAnswer,
+    joined,
+)
 from reference_impl.robustness.process import BrokerProcess, RawClient
 from reference_impl.wire import ApiKey, Struct, decode_response, request_definition
 
