@@ -57,7 +57,8 @@ def list_markdown() -> str:
 
 
 def list_json(own: Target | None = None) -> str:
-    """Return the same tables as JSON. own: one more target, such as the user's cluster."""
+    """Return the tables of `list_markdown` as JSON. own: one more target, such as the user's
+    cluster."""
     all_targets = targets() | ({own.name: own} if own is not None else {})
     workloads = [
         {

@@ -1,8 +1,9 @@
 """The judges of histories. Imports nothing else of the project.
 
-import linearizability verdict = linearizability.check("runs/…") # a run directory or a history file
-linearizability.to_pandas(verdict) # its anomalies, one row each
-linearizability.checkers_to_pandas(verdict) # what each checker counted
+    import linearizability
+    verdict = linearizability.check("runs/…")      # a run directory or a history file
+    linearizability.to_pandas(verdict)             # its anomalies, one row each
+    linearizability.checkers_to_pandas(verdict)    # what each checker counted
 
 These names are imported on first use: a Spark executor that lacks a package must still be able to
 report that (`engine/probe.py`).

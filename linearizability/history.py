@@ -1,23 +1,24 @@
 """The history: the operations of clients, their results, and their times, in one documented Parquet
 file.
 
-One row per (operation, record): a send of three records is three rows with one `op_id`; a poll
-that returned nothing is one row without an offset. Completion `type`: **ok** happened, **fail**
-certainly did not, **info** nobody knows ("when in doubt, info"). Nemesis events are rows of the
-same file (f = "nemesis"). All times come from one monotonic clock per run.
+One row per (operation, record): a send of three records is three rows with one `op_id`; a poll that
+returned nothing is one row without an offset. Completion `type`: **ok** happened, **fail**
+certainly did not happen, **info** nobody knows ("when in doubt, info"). Nemesis events are rows of
+the same file (f = "nemesis"). All times come from one monotonic clock per run.
 
-Topics whose records may legally go are told apart by their topic rows. `compaction` and `retention`
-judge those topics alone, and every other judge excuses what their settings allow to be removed:
-- compacted (cleanup.policy names compact): `key` stands on every send, poll and raw read of the
-  topic, `tombstone` where a value was null. A tombstone is numbered like any record: its `value` is
-  in a header. A send whose outcome is unknown has its key and tombstone too.
-- retained (cleanup.policy names delete, with a retention.ms or retention.bytes): every answer tells
+Whether records of a topic may be removed follows from the settings in the topic's own row. Only
+`compaction` and `retention` judge such topics; every other judge excuses the removals that their
+settings allow. The history of such a topic must contain further facts:
+- compacted (cleanup.policy names compact): every send, poll and raw read has the `key`, and
+  `tombstone` where the value was null. A tombstone has a `value` like any record, which its client
+  puts into a header. A send of unknown outcome has its key and tombstone, too.
+- retained (cleanup.policy names delete, with a retention.ms or retention.bytes): every answer has
   its `log_start`; a send that sets a record's time has `timestamp_ms`.
-- a delete_records row is info where nobody knows whether it was done, fail only where it was not.
+- a delete_records row is fail only if nothing was deleted, and info if that is not known.
 
-Since version 2 a history also says what version 1 left to be inferred. Each of these may be absent:
+Since version 2 a history also contains what had to be inferred before. Each of these may be absent:
 - where a reader begins: `position` rows, one per partition, whenever positions are set (assign,
-  seek, a partition received from the group), in the session that begins there;
+  seek, a partition received from the group), as a part of the session that begins there;
 - what a group's member owns: `owned` rows, one per partition after each rebalance that its client
   reports, or one without a partition where it owns nothing;
 - what a producer is: `init_producer` rows, with the id and epoch that InitProducerId answered;

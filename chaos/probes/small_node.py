@@ -2,7 +2,7 @@
 
 `python small_node.py HOST:PORT …` listens at each address and answers lines:
 
-PING                      PONG
+    PING                      PONG
     DIAL HOST PORT SECONDS    connects there, sends PING, and reports: answered, refused or silent
     SEND HOST PORT SECONDS N  the same with N bytes first, and reports how many ms it took
 

@@ -1,8 +1,9 @@
 """Run directories, `runs/<utc>-<target>-<workload>-<nemesis>-<seed>/`, and the content of their
 run.json.
 
-run.json the scenario, the command that repeats it, and the course of the run history.parquet
-linearizability.history nodes/<n>/ each node's log and configuration
+    run.json          the scenario, the command that repeats it, and the course of the run
+    history.parquet   the history, in the format that linearizability.history describes
+    nodes/<n>/        each node's log and configuration
 """
 
 from __future__ import annotations

@@ -53,7 +53,7 @@ class Nowhere:
         return ". ".join([NOTHING, *parts])
 
     def facts(self) -> dict[str, Any]:
-        """Return the same facts for run.json."""
+        """Return the facts that `why` tells as JSON values for run.json."""
         return {
             "errors": [
                 {

@@ -1,9 +1,11 @@
 """The phases of a run, from the creation of topics to the last read. They work in any World, and
 need no run directory.
 
-topics made, and told to the history attack processes and nemesis, for the given seconds heal
-everything undone; processes end what they had open recover the cluster gets well, within a bound
-read the final operations
+    topics   create the topics, and record them in the history
+    attack   let processes and nemesis work for the given seconds
+    heal     undo all faults; let processes end what they have open
+    recover  wait until the cluster is healthy, within a time limit
+    read     perform the final operations
 """
 
 from __future__ import annotations

@@ -162,7 +162,8 @@ def _pieces(
 
 
 def outcomes_of_transactions(history: History, where: Whereabouts, has_markers: bool) -> DataFrame:
-    """Return the opinions that the executors form on every piece, scope by scope."""
+    """Return the outcome of each transaction, as chunks for the buckets that need it. has_markers:
+    whether the history shows markers, which then decide together with the known ends."""
     columns = stages.transaction_columns(where)
     known = history.mapped(columns, partial(stages.scatter_transactions, where))
     if has_markers:

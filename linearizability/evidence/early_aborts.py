@@ -2,10 +2,10 @@
 their transactional id had come, and their transaction was younger than its time-out.
 
 Part of `fencing_evidence`. A coordinator aborts a transaction by itself only when it has lasted
-longer than its producer's transaction.timeout.ms; it fences the producer by that. A transaction
+longer than its producer's transaction.timeout.ms; by that it fences the producer. A transaction
 begins at its coordinator after the client's Begin was invoked, so its age is never underestimated.
-An InitProducerId of which a client has never heard again may arrive late: so an unknown one, and
-every fault, excuses the producers of RECOVERED_NS after it.
+An InitProducerId that was never answered may reach the coordinator late. So it excuses the
+producers that were fenced within RECOVERED_NS after it, and so does every fault.
 """
 
 from __future__ import annotations

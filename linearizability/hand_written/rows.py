@@ -1,7 +1,7 @@
 """Functions with short names that make rows, so that a hand-written history can be read at a
 glance.
 
-[S(1, 0), S(2, 1), P(1, 0), P(2, 1)] value 1 acknowledged at offset 0, …, polled at 0, …
+    [S(1, 0), S(2, 1), P(1, 0), P(2, 1)]     value 1 acknowledged at offset 0, …, polled at 0, …
 """
 
 from __future__ import annotations

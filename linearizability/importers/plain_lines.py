@@ -123,7 +123,8 @@ def tokens(lines: Sequence[bytes], keys: tuple[str, ...]) -> Tokens:
 
 
 def _integers(digits: npt.NDArray[np.uint8], lengths: Numbers) -> Numbers:
-    """Return the numbers whose digits stand one behind the other."""
+    """Return the numbers in a text that is nothing but their digits. lengths: how many digits each
+    number has."""
     ends = np.zeros(len(lengths) + 1, dtype=np.int64)
     np.cumsum(lengths, out=ends[1:])
     texts = pa.LargeStringArray.from_buffers(len(lengths), pa.py_buffer(ends), pa.py_buffer(digits))
@@ -238,7 +239,8 @@ def _is_answered(found: Tokens, asked: Numbers, done: Numbers) -> bool:
 
 
 def _ranges(starts: Numbers, beyond: Numbers) -> Numbers:
-    """Return the numbers of all ranges, one range behind the other."""
+    """Return the whole numbers of all these ranges, concatenated. beyond: the first number after
+    each range."""
     lengths = beyond - starts
     before = np.cumsum(lengths) - lengths
     numbers: Numbers = np.arange(lengths.sum()) + np.repeat(starts - before, lengths)

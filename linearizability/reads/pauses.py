@@ -95,7 +95,7 @@ LOST_READ = (
     *("process", "group", "isolation", "f", "type", "topic", "offset", "op_id"),
     *("t_invoke_ns", "t_complete_ns"),
 )
-"""The columns needed to find them."""
+"""The columns needed to find lost polls that name no partition."""
 IS_MEMBER = pl.col("group").is_not_null() & pl.col("member_id").is_not_null()
 WHO = {
     "process": pl.when(~IS_MEMBER).then(pl.col("process")),

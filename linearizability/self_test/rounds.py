@@ -25,9 +25,9 @@ def in_rounds(
     of_a_process: int,
     initializer: Callable[[], None] | None = None,
 ) -> Generator[tuple[Batch, Future[Result]], None, None]:
-    """Yield each batch with the future of its result, in order. New processes begin after
-    of_a_process batches of each. To close the iterator early waits for nothing that is under
-    way."""
+    """Yield each batch with the future of its result, in order. Each process does about
+    `of_a_process` batches before all are replaced. Closing the iterator early ends the processes,
+    without waiting for batches in progress."""
     rest = iter(batches)
     while some := list(islice(rest, processes * of_a_process)):
         others = set(active_children())

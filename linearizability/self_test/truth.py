@@ -6,10 +6,9 @@ themselves. No file of this folder except the runner may use a judge, since a wr
 make its own test wrong (`ci/checks/imports.py` enforces that).
 
 - `_txn`: on polls of a record or marker, the transaction that wrote it; on answers to a group, the
-  one whose offset is in force.
-- `_end`: on every row of a transaction, and of a record that one wrote: `commit` or `abort`, as its
-  coordinator decided; None, it stays open.
-- `_given`: on polls that tell no record, the (partition, offset) of those that they were given.
+one whose offset is in force. - `_end`: on every row of a transaction, and of a record that one
+wrote: `commit` or `abort`, as its coordinator decided; None, it stays open. - `_given`: on polls
+whose rows show no record, the (partition, offset) of the records that they were given.
 """
 
 from __future__ import annotations

@@ -69,7 +69,8 @@ class Broker:
     """The state of one broker after it has started."""
 
     is_stopping = False
-    """Whether it is to end as soon as others lead what it leads."""
+    """Whether this broker is shutting down. It ends as soon as other brokers lead the partitions
+    that it leads now."""
 
     def __init__(
         self,
@@ -95,7 +96,8 @@ class Broker:
         self.incarnation_id, self.broker_epoch = self.random_uuid(), -1
         """The id of this process, and the epoch of its registration, -1 before it is registered."""
         self.is_registered = False
-        """Whether the metadata in force know this process. Before, it leads nothing."""
+        """Whether the metadata in force contain the registration of this process. Until then the
+        broker leads no partition."""
         self.data_directory = DataDirectory.open(
             storage, directory, self.node_id, self.random_uuid, may_format=self.membership.is_alone
         )
@@ -168,8 +170,8 @@ class Broker:
         )
 
     def _begin_quorum(self) -> None:
-        """Learn what the metadata log says, as far as it is known to be committed. The controller
-        begins here if this node is the only voter."""
+        """Read the metadata log as far as it is known to be committed. If this node is the only
+        voter, start its controller."""
         self.quorum.listen(self)
         self.quorum.start()
         if self.quorum.is_leader:
@@ -179,7 +181,8 @@ class Broker:
     def _caught_up(self, storage: Storage) -> None:
         """Set aside partitions that belong to no topic, and apply the metadata from now on: before,
         a topic that is missing in the image may be merely new (BrokerMetadataPublisher). Raise
-        UnsupportedLevel, and change nothing."""
+        UnsupportedLevel, before anything is changed, if this version does not know a feature level
+        of the cluster."""
         check_levels(self.image.features, self.logs.path)
         strays = list(
             stray_directories.set_aside(
@@ -258,8 +261,8 @@ class Broker:
         return KeyedTopic(name, self.image, self.replicas, self.moment)
 
     def _now_in_force(self) -> BrokerConfig:
-        """Return the configuration in force: the one that the broker was started with, under the
-        changes made since."""
+        """Return the configuration in force: the settings with which the broker was started,
+        overridden by the changes made since."""
         return self.config
 
     # --- the current moment -------------------------------------------------------------------
@@ -271,7 +274,8 @@ class Broker:
 
     @property
     def monotonic_ms(self) -> int:
-        """The clock of the current event that no setting of the time moves."""
+        """The monotonic clock of the current event, which does not jump when the machine's time is
+        set."""
         return self.moment.monotonic_ms
 
     def random_bytes(self, count: int) -> bytes:
@@ -371,7 +375,8 @@ class Broker:
         yield from self.transactions.start()
 
     def stop(self) -> None:
-        """Shut down cleanly: write everything to disk, and a mark that says so."""
+        """Shut down cleanly: write everything to disk, and last the file that marks a clean
+        shutdown."""
         for key in self.replicas.leaving():
             self.replicas.remove(key)
         self.logs.close(broker_epoch=self.broker_epoch)

@@ -14,7 +14,8 @@ from reference_impl.links import effects as links
 from reference_impl.wire import Struct
 
 Effect = links.Effect
-"""Base of all effects. Two more of them are Ask and HangUp, of connections to other nodes."""
+"""Base of all effects. The effects on connections to other nodes, Ask and HangUp, are defined in
+`reference_impl/links/effects.py`."""
 
 
 # Not frozen: a frozen dataclass takes three times as long to make, and each request makes some.
@@ -46,11 +47,12 @@ class Wait(Effect):
 
 @dataclass(slots=True, eq=False)
 class GiveWay(Wait):
-    """Others may have their turn here: if one has waited long enough, deliver GoOn later.
+    """Let other requests have their turn if one of them has waited long enough, then deliver GoOn.
 
-    A handler yields this after each element of a request, for it cannot know how many there are,
-    and nothing may be half changed where it does. The host decides (`Node.must_give_way`); where
-    it answers no, it never sees the effect. The host sees no other Wait.
+    A handler yields this after each element of a request, since a request may have any number of
+    them. At that point it must not have left a change half made. The host decides
+    (`Node.must_give_way`): if that returns False, the handler continues at once, and the host never
+    sees the effect. The host sees no other Wait.
     """
 
     request: Request

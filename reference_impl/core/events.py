@@ -72,7 +72,8 @@ class GoOn(Event):
 
 @dataclass(slots=True)
 class ConnectionOpened(Event):
-    """A client has connected to a listener. Without this a connection is one to the first."""
+    """A client has connected to a listener. A connection for which this event never came counts as
+    one to the first listener."""
 
     connection: int
     listener: str

@@ -253,8 +253,8 @@ def sweep(client: Any) -> int:
 
 
 def _sweep(client: Any, is_meant: Callable[[Any], bool]) -> int:
-    """Remove the containers for which is_meant holds, then such networks. Return how many were
-    removed."""
+    """Remove every container for which `is_meant` returns True, then every such network. Return how
+    many were removed in all."""
     containers, networks = _labelled(client, is_meant)
     with asking("remove what was left behind"):
         for container in containers:
@@ -265,8 +265,8 @@ def _sweep(client: Any, is_meant: Callable[[Any], bool]) -> int:
 
 
 def _labelled(client: Any, is_meant: Callable[[Any], bool]) -> tuple[list[Any], list[Any]]:
-    """Return two lists of objects with our label for which is_meant holds: the containers, first
-    those that use another one's network, and the networks."""
+    """Return two lists of the objects that have our label and for which `is_meant` returns True:
+    the containers, first those that use the network of another one, and the networks."""
     labelled = {"label": LABEL}
     with asking("list what was left behind"):
         containers = client.containers.list(all=True, filters=labelled, ignore_removed=True)

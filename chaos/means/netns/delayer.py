@@ -1,12 +1,12 @@
 """Hold packets back in network namespaces, for kernels without netem (NFQUEUE; needs root).
 
 `python delayer.py NAME NAMESPACE…` runs by itself, without the project. In each namespace it takes
-the packets that a firewall's rule `-j NFQUEUE --queue-num N` hands over, and lets each go when its
+the packets that a firewall's rule `-j NFQUEUE --queue-num N` hands over, and releases each when its
 time has come, in the order in which they came. The abstract Unix socket NAME takes orders, each
-answered by "ok" once it holds:
+answered by "ok" once it is in force:
 
-    N LATENCY JITTER          what queue N hands over is late by LATENCY ± JITTER milliseconds
-    heal                      whatever is held back goes at once, and nothing is from now on
+    N LATENCY JITTER          delay the packets of queue N by LATENCY ± JITTER milliseconds
+    heal                      release all packets that are held, and delay no more
 
 Formats: linux/netlink.h, linux/netfilter/nfnetlink.h, linux/netfilter/nfnetlink_queue.h.
 """

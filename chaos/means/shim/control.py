@@ -122,7 +122,7 @@ class Shim:
         self._await(lambda waiting: waiting == 0)
 
     def release_syncs(self) -> None:
-        """Hold no more syncs, and forget the held syncs of processes that have ended."""
+        """Stop holding syncs, and forget the held syncs of processes that have ended."""
         _HELD.pack_into(self._control, _HELD_AT, 0)
         _HELD.pack_into(self._control, _WAITING_AT, 0)
 

@@ -31,8 +31,8 @@ from chaos.values.faults import (
 
 MS = 1 / 1000
 CHANGES_MAX = 12
-"""A process that is killed in the middle of a step still makes fewer changes of its disk than this
-number."""
+"""A process that is killed in the middle of a step first makes a random number of changes to its
+disk, which is below this."""
 Each = Callable[[SimNode], object]
 
 

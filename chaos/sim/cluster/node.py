@@ -54,10 +54,11 @@ from reference_impl.wire import Struct
 QUICKEST_S, SLOWEST_S = 0.000_05, 0.000_4
 BOOT_S = 0.2, 1.5
 TRAP_S = 0.05
-"""The seconds after which a process ends that should have ended in the middle of a step."""
+"""The seconds after which a process is killed anyway if it was to be killed in the middle of a
+step, but still lives."""
 ENDS_IN_START, START_CHANGES_MAX = 0.1, 40
-"""The share of starts in which the process is killed while it starts; it then makes fewer changes
-of the disk than the second number."""
+"""The share of starts in which the process is killed while it starts, and the limit of the changes
+to its disk that it makes before: a random number below the second one."""
 LEAVE_S = 20.0
 """The seconds that a node which was asked to stop waits at most for other nodes to take over its
 partitions."""
@@ -156,8 +157,9 @@ class SimNode:
 
     def start(self, at_once: bool = False) -> None:
         """Start a new process on the node's medium. It listens once it has opened its data
-        directory. It may end on the way like the one before, and is started again. Raise the core's
-        error if that fails."""
+        directory. At random, the process may be killed while it starts, like the one before; then
+        another one is started. Raise the core's error if a start fails. at_once: start without
+        delay, and without such a kill."""
         self._life += 1
         boot_s = 0.0 if at_once else self._rng.uniform(*BOOT_S)
         effects = self._started(may_end=not at_once)

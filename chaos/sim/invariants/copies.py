@@ -14,9 +14,9 @@ from reference_impl.wire import encode_metadata_record
 
 
 def logs_agree(cluster: KnownCluster, replica: Replica, known: KnownLog, _: int) -> Iterator[str]:
-    """Yield a sentence if two logs have the same epoch at an offset, and differ there or in the
-    batch before, and so anywhere below (Raft's log matching; KIP-101). The cleaner may change a
-    compacted topic."""
+    """Yield a sentence if two logs have a batch with the same epoch and offset, but its content or
+    the batch before it differs. Since this is checked for every batch, equal batches imply equal
+    logs below them (Raft's log matching; KIP-101). The cleaner may change a compacted topic."""
     if replica.log.config.is_compacted:
         return
     for batch, content in added_batches(known):
@@ -36,8 +36,8 @@ def logs_agree(cluster: KnownCluster, replica: Replica, known: KnownLog, _: int)
 def committed_batches_stay(
     cluster: KnownCluster, replica: Replica, known: KnownLog, _: int
 ) -> Iterator[str]:
-    """Yield a sentence if a replica takes another batch for committed than a replica before
-    (design#replication, KIP-595)."""
+    """Yield a sentence if a batch is committed at an offset where another batch was committed
+    before, on any replica (design#replication, KIP-595)."""
     if not cluster.keeps_committed(replica):
         return
     committed = cluster.committed[replica.key]

@@ -6,7 +6,7 @@ The sidecar outlives every kill of the broker. The broker joins the sidecar's ne
 (`network_mode: container:…`), as containers of one pod do. Toxiproxy has a sidecar, too, so that a
 hanging toxiproxy can be replaced under the same address.
 
-clients -> toxiproxy, in a container of its own -> node
+    clients -> toxiproxy, in a container of its own -> node
     node -> a rule in its sidecar redirects to toxiproxy -> node     one port per directed link
     Touchstone -> the sidecar's address -> node                      never cut
 

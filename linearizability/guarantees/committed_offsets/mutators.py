@@ -97,7 +97,8 @@ def take_effect_though_fenced(rows: list[Row], rng: Random) -> list[Row] | None:
 
 
 def _in_turn(told: list[Row], place: Row, at_ns: int) -> list[Row]:
-    """Return the rows of commits, or of what they say, in this order from a time on."""
+    """Return the rows as operations that no other row belongs to, one after another from the time
+    `at_ns` on. told: what each row has besides the columns of a commit in this place."""
     late = [
         {"op_id": NOT_OURS - n, "t_invoke_ns": at_ns + 2 * n, "t_complete_ns": at_ns + 2 * n + 1}
         for n in range(len(told))
@@ -124,8 +125,8 @@ def commit_after_a_successor(rows: list[Row], rng: Random) -> list[Row] | None:
 
 
 def begin_where_nobody_committed(rows: list[Row], rng: Random) -> list[Row] | None:
-    """Plant an anomaly: after the end of the run a member is told a start for its group that nobody
-    has committed."""
+    """Plant an anomaly: after the end of the run a member begins at an offset, as its group's
+    committed one, that nobody has committed."""
     fetches = [r for r in rows if r["f"] == F.FETCH_OFFSETS.value and r["type"] == "ok"]
     if not fetches:
         return None

@@ -40,8 +40,8 @@ def consume_twice(rows: list[Row], rng: Random) -> list[Row] | None:
 
 
 def consume_twice_beside_a_seek(rows: list[Row], rng: Random) -> list[Row] | None:
-    """Plant the same anomaly; between the two transactions a third member seeks to the record, and
-    does nothing else."""
+    """Plant an anomaly: two committed transactions of one group received the same record. Between
+    them a third member seeks back to the record but reads nothing, so its seek excuses nothing."""
     broken = consume_twice(rows, rng)
     if broken is None:
         return None

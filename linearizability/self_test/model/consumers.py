@@ -114,7 +114,7 @@ def join(world: World, reader: Consumer) -> None:
 
 
 def poll(world: World, reader: Consumer, failures: float = FAILURES) -> Steps:
-    """Poll once; Return whether the reader can continue. Records of a failed poll count as
+    """Poll once. Return whether the reader can continue. Records of a failed poll count as
     delivered, and the reader then continues from its position before the poll. After a poll of
     unknown outcome, the position is unknown, and perhaps the delivered records as well."""
     rng = world.rng

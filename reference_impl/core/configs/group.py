@@ -30,7 +30,7 @@ def bounds_of(config: BrokerConfig, name: str) -> tuple[str, str]:
 
 
 def check_group_configs(config: BrokerConfig, overrides: Mapping[str, str]) -> None:
-    """Raise BadConfig unless a group may have these."""
+    """Raise BadConfig unless a group may have these settings."""
     check_all(GROUP_CONFIGS, overrides, "group")
     for name, text in overrides.items():
         low, high = bounds_of(config, name)

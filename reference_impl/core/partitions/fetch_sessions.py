@@ -83,8 +83,8 @@ Row = tuple[Wanted, Struct]
 
 
 Reader = tuple[int, int, int, int, int]
-"""The fields of a request on which the answer for a partition depends, or what the leader learns of
-a follower: connection, version, isolation level, replica, broker epoch (KIP-903)."""
+"""The fields of a request that decide the answer for a partition, or that tell the leader about a
+follower: connection, version, isolation level, replica, broker epoch (KIP-903)."""
 
 
 @dataclass(slots=True, eq=False)

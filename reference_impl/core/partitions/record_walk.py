@@ -22,8 +22,8 @@ STEP_RECORDS, STEP_BYTES = 4096, 1 << 20
 milliseconds."""
 RECORD_WORK = STEP_BYTES // STEP_RECORDS
 PIECE_WORK = STEP_BYTES // 128
-"""The work to get one piece, in bytes: a megabyte may be a hundred thousand compressed frames that
-hold nothing."""
+"""The bytes of work that count for fetching one piece, however small: a megabyte may consist of a
+hundred thousand compressed frames without content."""
 
 
 class BadRecords(Exception):

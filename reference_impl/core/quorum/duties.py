@@ -285,7 +285,7 @@ def fetch_part(
     quorum: Quorum, leader: int, unfinished: UnfinishedSnapshot
 ) -> Generator[Any, Any, Struct | None]:
     """Fetch the next part of a snapshot and append it. Ask again while the leader is silent. Return
-    the row of its answer, or None if it has refused, or leads no more."""
+    the row of its answer, or None if it has refused, or is no longer the leader."""
     turn, settings, id = quorum.turn, quorum.settings, unfinished.id
     api_key, timeout_ms = ApiKey.FETCH_SNAPSHOT, settings.request_timeout_ms
     while quorum.turn == turn:

@@ -62,8 +62,8 @@ def begin_request(quorum: Quorum, voter: int) -> Struct:
 
 
 def own_endpoints(quorum: Quorum, of: Definition) -> list[Struct]:
-    """Return the rows that say where this leader is. Voters that the configuration names are known
-    to all, and say nothing."""
+    """Return the rows with the addresses of this leader. Return none if the configuration names the
+    voters: then every node knows their addresses."""
     if quorum.log.voters.latest.kraft_version == 0:
         return []
     return [
@@ -118,7 +118,7 @@ def remove_voter_request(quorum: Quorum, key: ReplicaKey) -> Struct:
 
 
 def update_voter_request(quorum: Quorum) -> Struct:
-    """Return the request by which this voter says where it is now."""
+    """Return the request by which this voter reports its current addresses."""
     of = definition("UpdateRaftVoterRequest")
     least, most = quorum.own_voter.kraft_versions
     return of.new(
@@ -134,7 +134,7 @@ def update_voter_request(quorum: Quorum) -> Struct:
 
 
 def own_listeners(quorum: Quorum, of: Definition) -> list[Struct]:
-    """Return the rows of a request that say where the controller of this node is."""
+    """Return the rows of a request with the addresses of this node's controller."""
     return [
         of.struct("Listener", name=name, host=at.host, port=at.port)
         for name, at in quorum.member.endpoints.items()
@@ -193,7 +193,8 @@ def only_row(body: Struct) -> Struct | None:
 
 
 def fields_of(row: Struct, *names: str) -> list[Any]:
-    """Return the values of those fields of a row that its kind of message has."""
+    """Return the values of these fields of a row. Leave out fields that this kind of message does
+    not have."""
     return [getattr(row, name) for name in names if hasattr(row, name)]
 
 
@@ -254,15 +255,17 @@ def known_leader(quorum: Quorum) -> dict[str, int]:
 
 
 def leader_in(row: Struct, answer: Struct) -> tuple[int, int | None, Endpoint | None]:
-    """Return the epoch and the leader that an answer names, and where that leader is."""
+    """Return the epoch, the leader and the leader's address that an answer names. The leader or its
+    address is None if the answer does not name it."""
     leader = None if row.leader_id == NOBODY else int(row.leader_id)
     found = (Endpoint(at.host, at.port) for at in answer.node_endpoints if at.node_id == leader)
     return row.leader_epoch, leader, next(found, None)
 
 
 def node_endpoints(quorum: Quorum, of: Definition) -> list[Struct]:
-    """Return the row of an answer that says where the leader is, if this node knows it. Voters that
-    the configuration names are known to all."""
+    """Return a list with the row of an answer that has the leader's address. Return an empty list
+    if this node does not know it, or if the configuration names the voters: then every node knows
+    their addresses."""
     leader = quorum.leader_id
     if leader is None or quorum.log.voters.latest.kraft_version == 0:
         return []

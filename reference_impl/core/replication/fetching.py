@@ -38,7 +38,8 @@ class Copy:
     topic: str
     leader_epoch: int
     is_asked: bool = False
-    """Whether a request of this leader epoch has named it: an answer before is about another."""
+    """Whether a request has named this partition in the current leader epoch. Before that, an
+    answer belongs to an earlier epoch."""
 
 
 @dataclass(slots=True, eq=False)
@@ -99,8 +100,8 @@ class Followers:
             self._leave((topic.topic_id, index))
 
     def stop(self, key: ReplicaKey) -> None:
-        """Fetch a partition no more, since its log takes no records. A fetch from the end of the
-        log would tell the leader that this replica is in sync."""
+        """Stop fetching a partition, since its log takes no records any more. A fetch from the end
+        of the log would tell the leader that this replica is in sync."""
         leader = self._leaders.get(key)
         if leader is not None:
             self._sources[leader].session.drop(key)
@@ -209,8 +210,9 @@ class Followers:
     def _begin_anew(
         self, leader: int, copy: Copy, partition: Partition
     ) -> Generator[Effect, Any, bool]:
-        """Find a position that the leader has, and return whether that is done: where the leader's
-        log ends before ours, there; else at its log start, which is beyond our end
+        """Change our log so that it ends at an offset that the leader has, and return whether that
+        has succeeded. If the leader's log ends before ours, cut ours at that end; if it starts
+        after our end, drop our log and begin at that start
         (AbstractFetcherThread.fetchOffsetAndTruncate)."""
         end = yield from self._offset(leader, copy, LATEST)
         start = yield from self._offset(leader, copy, EARLIEST)
@@ -227,7 +229,8 @@ class Followers:
     def _offset(
         self, leader: int, copy: Copy, timestamp: int
     ) -> Generator[Effect, Any, int | None]:
-        """Ask the leader for an end of its log. Return None if it does not say."""
+        """Ask the leader for the start or the end of its log (`timestamp` says which). Return None
+        if it does not answer, or answers with an error."""
         row = LIST_OFFSETS.struct(
             "ListOffsetsPartition",
             partition_index=copy.key[1],
@@ -265,9 +268,9 @@ class Followers:
         self, source: Source, copy: Copy, partition: Partition, error: StorageError
     ) -> Report:
         """Fetch a copy again after a while if its files are as they were: somebody may make room on
-        the disk, and one write may fail where the next does not. After a failed sync fetch it no
-        more: the position of the next fetch would tell the leader that records are here which are
-        not on the disk."""
+        the disk, and one write may fail where the next does not. After a failed sync, stop fetching
+        it: the position of the next fetch would tell the leader that records are here which are not
+        on the disk."""
         if not (error.no_space or partition.log.is_trusted):
             return self._stop(source, copy, str(error))
         self._rest(source, copy)
@@ -276,7 +279,7 @@ class Followers:
         )
 
     def _stop(self, source: Source, copy: Copy, reason: str) -> Report:
-        """Fetch a copy no more, until it has another leader."""
+        """Stop fetching a copy until it has another leader."""
         source.session.drop(copy.key)
         return Report(f"{copy.topic}-{copy.key[1]} is not copied any more: {reason}")
 

@@ -57,8 +57,8 @@ class FollowerSession:
             self._forgotten[key] = position.topic
 
     def request(self, bytes_max: int, **fields: Any) -> Struct:
-        """Return the next request. bytes_max: of each partition. fields: the rest of the
-        request."""
+        """Return the next Fetch request. bytes_max: the most bytes to return for each partition.
+        fields: the other fields of the request."""
         is_full = self._epoch == INITIAL_EPOCH
         keys = list(self.positions if is_full else self._changed)
         body = REQUEST.new(

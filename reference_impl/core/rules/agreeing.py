@@ -135,6 +135,7 @@ class Agreeing:
 
     def truncation_offset(self, told: LogEnd, found: LogEnd) -> int:
         """Return the offset at which a follower cuts its log. told: the leader's diverging epoch
-        and its end. found: the same from the follower's log (ReplicatedLog.truncateToEndOffset)."""
+        and its end. found: the newest epoch of the follower's log that is not newer, and its end
+        (ReplicatedLog.truncateToEndOffset)."""
         (epoch, end_offset), (found_epoch, found_end) = told, found
         return min(end_offset, found_end) if found_epoch == epoch else found_end

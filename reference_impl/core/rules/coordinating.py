@@ -33,8 +33,9 @@ class Coordinating:
             raise Refused(ErrorCode.NOT_COORDINATOR)
 
     def check_shard_leads(self, partition: Partition, leader_epoch: int) -> None:
-        """Raise Refused(NOT_COORDINATOR) if the broker leads a shard's partition no more, or in
-        another epoch than that in which the shard was loaded: others may have written meanwhile.
+        """Raise Refused(NOT_COORDINATOR) if the broker no longer leads a shard's partition, or
+        leads it in another epoch than that in which the shard was loaded: others may have written
+        meanwhile.
 
         Source: CoordinatorRuntime.java, scheduleUnloadOperation; KIP-98 (coordinator epoch).
         """
@@ -42,6 +43,6 @@ class Coordinating:
             raise Refused(ErrorCode.NOT_COORDINATOR)
 
     def shard_has_ended(self, loaded_epoch: int, led_epoch: int | None) -> bool:
-        """Return whether a shard is closed because the broker leads its partition no more (None),
-        or in another epoch (GroupCoordinatorService.java, onResignation)."""
+        """Return whether a shard is closed because the broker no longer leads its partition (None),
+        or leads it in another epoch (GroupCoordinatorService.java, onResignation)."""
         return led_epoch != loaded_epoch

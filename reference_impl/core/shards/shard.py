@@ -47,7 +47,8 @@ class Shard(ABC):
 
     @property
     def is_closed(self) -> bool:
-        """Return whether this broker leads the partition no more, or in another epoch."""
+        """Return whether this broker no longer leads the partition, or leads it in another epoch
+        than that of this shard."""
         return self.state is State.CLOSED
 
     # --- the log ------------------------------------------------------------------------------
@@ -87,7 +88,8 @@ class Shard(ABC):
 
     @abstractmethod
     def unloaded(self) -> Iterator[Effect]:
-        """Refuse the requests that wait for an answer, as this broker leads no more."""
+        """Refuse the requests that wait for an answer, because this broker no longer leads the
+        partition."""
 
     # --- timers -------------------------------------------------------------------------------
 

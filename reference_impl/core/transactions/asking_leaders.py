@@ -27,8 +27,8 @@ FENCED = (ErrorCode.INVALID_PRODUCER_EPOCH, ErrorCode.TRANSACTION_COORDINATOR_FE
 def let_leader_write(
     node: int, keys: Collection[PartitionKey], marker: Marker, timeout_ms: int
 ) -> Generator[Effect, Any, tuple[set[PartitionKey], Refused | None]]:
-    """Let another node write a marker to these partitions. Return the partitions that need it no
-    more, and the error of the others, or None."""
+    """Let another node write a marker to these partitions. Return the partitions that no longer
+    need it, and an error of the others, or None if there are no others."""
     try:
         codes = yield from ask_leader(node, keys, marker, timeout_ms)
     except Refused as unanswered:

@@ -129,9 +129,9 @@ class Connection(asyncio.Protocol):
         self._pump()
 
     def eof_received(self) -> bool:
-        """Return whether to keep the connection open, because the client sends no more but may
-        still read a response that is in progress. The connection is closed after that. A fetch that
-        waits for records ends at once."""
+        """Return whether to keep the connection open for now. The client has ended its sending
+        direction, but may still read a response that is in progress; the connection is closed after
+        that response. A fetch that waits for records does not keep it open."""
         if not (self._responses.is_sending_files or self.is_at_long_work):
             return False
         self._broken = self._broken or "the client sends no more"

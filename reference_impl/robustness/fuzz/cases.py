@@ -74,7 +74,8 @@ DOOR_WEIGHTS = 6, 1
 
 
 class Case:
-    """Case `number` of a seed: its random generator, and the connections that it leaves open."""
+    """The state of one case: its random generator, the listener that it attacks, and its
+    connections that stay open."""
 
     def __init__(self, random: Random, judge: Judge, values: Values) -> None:
         self.random = random

@@ -140,7 +140,7 @@ TOPIC_FIELDS = frozenset(
 )
 ALWAYS = frozenset({"entity_name", "config_operation", "broker_id", "controller_id"})
 """Fields that are never chosen at random: a quota for everybody would slow down the well-behaved
-client, and a broker that is fenced or unregistered serves it no more, as on Apache Kafka."""
+client, and a broker that is fenced or unregistered no longer serves it, as on Apache Kafka."""
 REMEMBERED = frozenset(
     {"member_id", "generation_id", "member_epoch", "producer_id", "producer_epoch", "session_id"}
     | {"topic_id", "leader_epoch", "current_leader_epoch", "group_instance_id"}

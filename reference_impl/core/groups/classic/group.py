@@ -68,8 +68,8 @@ class ClassicGroup:
     is_initial_rebalance: bool = False
     state_timestamp_ms: int = -1
     _supporters: dict[str, int] = field(default_factory=dict)
-    """Protocol -> the number of members that support it. To count them anew for each join would
-    cost the protocols of all members."""
+    """Protocol -> the number of members that support it. Otherwise each join would have to count
+    the protocols of all members again."""
 
     @property
     def is_empty(self) -> bool:

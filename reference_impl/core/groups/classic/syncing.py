@@ -1,4 +1,5 @@
-"""SyncGroup and Heartbeat: a member of a generation comes for its work, or shows that it lives.
+"""SyncGroup and Heartbeat: a member of a generation fetches its assignment, or shows that it is
+alive.
 
 Source: GroupMetadataManager.java (classicGroupSync, validateSyncGroup, classicGroupHeartbeat).
 """

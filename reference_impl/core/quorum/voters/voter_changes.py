@@ -102,7 +102,7 @@ def changing(quorum: Quorum) -> Iterator[None]:
 
 
 def check_leads(quorum: Quorum, turn: int) -> None:
-    """Raise Refused if this node leads the quorum no more, or in another epoch."""
+    """Raise Refused if this node no longer leads the quorum, or leads it in another epoch."""
     if not quorum.is_leader or quorum.turn != turn:
         raise Refused(ErrorCode.NOT_LEADER_OR_FOLLOWER)
 
@@ -157,8 +157,8 @@ def supported_versions(quorum: Quorum, voter: Voter) -> Generator[Any, Any, tupl
 
 
 def until_committed(quorum: Quorum, turn: int, end_offset: int, end_ms: int) -> Change:
-    """Wait until a change is committed. Raise Refused if the time is over before, or if this node
-    leads no more: then it is unknown whether the change will be committed."""
+    """Wait until a change is committed. Raise Refused if the time is over first, or if this node no
+    longer leads the quorum: then it is unknown whether the change will be committed."""
     while quorum.high_watermark < end_offset:
         check_leads(quorum, turn)
         left_ms = max(1, end_ms - quorum.moment.monotonic_ms)

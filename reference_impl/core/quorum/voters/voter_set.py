@@ -74,12 +74,12 @@ class Composition:
     """The voters in force from an offset on."""
 
     offset: int
-    """The offset of the newest record that says so, or CONFIGURED."""
+    """The offset of the newest record that names these voters, or CONFIGURED if no record does."""
     kraft_version: int
     voters: Voters
 
     def control_records(self) -> Iterator[Record]:
-        """Yield the control records that say so."""
+        """Yield the control records that name these voters."""
         version = VERSION_RECORD.new(k_raft_version=self.kraft_version)
         value = VERSION_RECORD.encode(version, RECORDS_VERSION)
         yield control_record(ControlRecordType.KRAFT_VERSION, value)

@@ -106,8 +106,8 @@ class _Denied:
             else:
                 self.names.add(acl.resource_name)
         self._prefixes: list[str] = []
-        """In order. None begins with another, so that only the last one that is not greater than a
-        name can be its prefix."""
+        """The denied prefixes in ascending order. None begins with another one, so only the last
+        one that is not greater than a name can be a prefix of it."""
         for prefix in sorted(prefixes):
             if not self._prefixes or not prefix.startswith(self._prefixes[-1]):
                 self._prefixes.append(prefix)

@@ -22,7 +22,8 @@ class Draft:
     def __init__(self, group: ConsumerGroup, before: Iterable[KeyValue] = ()) -> None:
         self.group = group.draft()
         self.records = list(before)
-        """`before`: records that end what the group was until now."""
+        """It begins with the records `before`, such as tombstones of the classic group that this
+        one replaces."""
         self.effects: list[Iterable[Effect]] = []
 
     def write(self, *changes: KeyValue) -> None:
