@@ -6,6 +6,8 @@ import sys
 import time
 from typing import TextIO
 
+from chaos.record.counts import Counts
+
 TERMINAL_EVERY_S = 0.5
 PLAIN_EVERY_S = 5.0
 
@@ -43,3 +45,14 @@ class Progress:
         if self._terminal and self._width:
             self._stream.write("\n")
             self._width = 0
+
+
+def attack_line(counts: Counts, fault: str, elapsed_s: float, seconds: float) -> str:
+    """Return the line about an attack of this many seconds: its outcomes so far, and the fault in
+    progress."""
+    outcomes = "  ".join(f"{outcome} {n}" for outcome, n in counts.by_outcome.items())
+    return (
+        f"{elapsed_s:5.1f} of {seconds:g} s  {outcomes}"
+        f"  acknowledged {counts.records_acknowledged}  read {counts.records_read}"
+        f"  fault: {fault}"
+    )

@@ -41,7 +41,7 @@ from chaos.run.guests.own_names import RenamedAdmin
 from chaos.run.interrupts import Interrupts
 from chaos.run.nowhere import LINES_MAX, Nowhere, grave_lines
 from chaos.run.phases import Administrator, Means, Phases
-from chaos.run.progress import Progress
+from chaos.run.progress import Progress, attack_line
 from chaos.run.result import RunError, RunResult
 from chaos.run.variety import drawn
 from chaos.run.workers import FaultPerformer, Shared, Throttle
@@ -371,8 +371,12 @@ class _Run:
 
     def watch(self, elapsed_s: float | None) -> None:
         self._check_recorder()
-        waits = "waiting for the first acknowledgement"
-        self.progress.update(waits if elapsed_s is None else self._line(elapsed_s))
+        if elapsed_s is None:
+            self.progress.update("waiting for the first acknowledgement")
+            return
+        fault = self.fault_performer.current if self.fault_performer else "-"
+        line = attack_line(self.recorder.counts, fault, elapsed_s, self.scenario.seconds)
+        self.progress.update(line)
 
     def tell(self, sentence: str) -> None:
         self.progress.update(sentence)
@@ -380,16 +384,6 @@ class _Run:
     def _check_recorder(self) -> None:
         if self.recorder.problem:
             raise RecorderError(self.recorder.problem)
-
-    def _line(self, elapsed: float) -> str:
-        counts = self.recorder.counts
-        current = self.fault_performer.current if self.fault_performer else "-"
-        outcomes = "  ".join(f"{outcome} {n}" for outcome, n in counts.by_outcome.items())
-        return (
-            f"{elapsed:5.1f} of {self.scenario.seconds:g} s  {outcomes}"
-            f"  acknowledged {counts.records_acknowledged}  read {counts.records_read}"
-            f"  fault: {current}"
-        )
 
 
 async def _called(action: Callable[[], None]) -> None:

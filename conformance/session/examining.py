@@ -24,11 +24,12 @@ from conformance.exchanges import EXCHANGES
 from conformance.invariants.put_off import PUT_OFF
 from conformance.refusals import REFUSALS
 from conformance.reporting.evidence import Evidence
-from conformance.reporting.results import Results, reproduce_line, why_unwritable
+from conformance.reporting.results import Results, reproduce_line
 from conformance.session import selection
 from conformance.session.again import Repeats, runs_again
 from conformance.session.ending import Ending
 from conformance.session.limit import limited
+from conformance.session.options import add_options, refuse_impossible
 from conformance.target.examination import Examined, chosen_versions
 from conformance.target.explained import why_unsupported
 from conformance.target.settings import require_auto_creation
@@ -46,27 +47,12 @@ WITH_TRACEBACK = ("long", "short", "line", "native")
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    group = parser.getgroup("touchstone", "what is examined")
-    group.addoption("--target", help="start and test a cluster: reference, apache:4.3.1, kfake, …")
-    group.addoption("--bootstrap", help="test the cluster at host:port[,host:port…]")
-    group.addoption("--nodes", type=int, default=1, help="number of brokers that --target starts")
-    group.addoption("--bug", help="plant a bug in the reference (shows that cases can fail)")
-    selection.add_options(group)
-    group.addoption(
-        "--all-versions",
-        action="store_true",
-        help="run every version, not only the first and the last",
-    )
-    group.addoption("--max-time", type=float, help="stop after this many seconds")
-    group.addoption("--max-failures", type=int, help="stop after this many failed cases")
-    group.addoption("--results-json", type=Path, help="write the results here")
-    group.addoption("--results-junit", type=Path, help="write the results here as JUnit XML")
-    group.addoption("--target-directory", type=Path, help="where the target keeps its data")
+    add_options(parser)
 
 
 def pytest_configure(config: pytest.Config) -> None:
     target, bootstrap = config.getoption("--target"), config.getoption("--bootstrap")
-    _refuse_impossible(config, target, bootstrap)
+    refuse_impossible(config)
     if (target or bootstrap) and not config.option.collectonly:
         ending = Ending(config.getoption("--max-failures"), config.getoption("--max-time"))
         try:
@@ -90,29 +76,6 @@ def pytest_configure(config: pytest.Config) -> None:
         config.stash[INTERRUPTS].__enter__()
         config.stash[ENDING] = ending
         config.pluginmanager.register(Repeats())
-
-
-def _refuse_impossible(config: pytest.Config, target: str | None, bootstrap: str | None) -> None:
-    if target and bootstrap:
-        raise pytest.UsageError("conformance: give --target or --bootstrap, not both")
-    if config.getoption("--bug") and not target:
-        raise pytest.UsageError("conformance: --bug needs --target reference")
-    if config.getoption("--nodes") != 1 and not target:
-        raise pytest.UsageError("conformance: --nodes needs --target, such as apache:4.3.1")
-    selection.Selection.of(config)
-    for option in ("--max-time", "--max-failures"):
-        limit = config.getoption(option)
-        if limit is not None and not limit > 0:
-            raise pytest.UsageError(f"conformance: {option} {limit:g}: say a number above zero")
-    if (target or bootstrap) and config.getoption("numprocesses", None) not in (None, 0):
-        raise pytest.UsageError(
-            "conformance: one process examines a target; leave out -n, or give each process a "
-            "target of its own"
-        )
-    for option in ("--results-json", "--results-junit"):
-        path = config.getoption(option)
-        if path is not None and (why := why_unwritable(path)):
-            raise pytest.UsageError(f"conformance: {option} {path}: {why}")
 
 
 def pytest_unconfigure(config: pytest.Config) -> None:

@@ -84,3 +84,18 @@ subclasses)."""
 
 COORDINATOR_MOVED = frozenset({ErrorCode.NOT_COORDINATOR, ErrorCode.COORDINATOR_NOT_AVAILABLE})
 """Error codes after which the coordinator must be found again."""
+
+FATAL_IN_TRANSACTION = frozenset(
+    {
+        ErrorCode.INVALID_PRODUCER_EPOCH,
+        ErrorCode.PRODUCER_FENCED,
+        ErrorCode.INVALID_TXN_STATE,
+        ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED,
+        ErrorCode.CLUSTER_AUTHORIZATION_FAILED,
+        ErrorCode.UNSUPPORTED_FOR_MESSAGE_FORMAT,
+        ErrorCode.UNSUPPORTED_VERSION,
+        ErrorCode.INVALID_TRANSACTION_TIMEOUT,
+    }
+)
+"""Error codes of a coordinator after which a transactional producer can only be closed. An old
+epoch means that a successor has begun (KIP-98)."""

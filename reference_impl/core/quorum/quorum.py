@@ -10,7 +10,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import Protocol
 
 from reference_impl.core.moment import Moment
 from reference_impl.core.quorum.elections.election_state import (
@@ -23,8 +22,7 @@ from reference_impl.core.quorum.elections.epochs_ahead import EpochsAhead
 from reference_impl.core.quorum.leadership import Leadership
 from reference_impl.core.quorum.member import Member
 from reference_impl.core.quorum.metadata_log import MetadataLog
-from reference_impl.core.quorum.metadata_transactions import Committed
-from reference_impl.core.quorum.quorum_state import QuorumState
+from reference_impl.core.quorum.quorum_state import Listener, QuorumState
 from reference_impl.core.quorum.snapshots.snapshot_file import Snapshot
 from reference_impl.core.quorum.states import RAFT, Move, State
 from reference_impl.core.quorum.voters.voter_set import ReplicaKey, Voters
@@ -33,17 +31,6 @@ from reference_impl.core.rules import Rules
 from reference_impl.core.rules.agreeing import LogEnd
 from reference_impl.core.security.listeners import Endpoint
 from reference_impl.wire import ErrorCode, Struct
-
-
-class Listener(Protocol):
-    """A part of the node that receives the committed metadata records and each new leader."""
-
-    def committed(self, batch: Committed) -> None:
-        """Apply committed records; each batch comes once, in the log's order."""
-
-    def leader_changed(self, leader_id: int | None, epoch: int) -> None:
-        """Note the new leader. The leader itself is notified after every record of an earlier epoch
-        is committed and was passed to `committed`, so that it knows the state that it leads."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,12 +6,14 @@ Source: QuorumState.java, LeaderState.java. `Quorum` (quorum.py) changes it.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Protocol
 
 from reference_impl.core.moment import Moment
 from reference_impl.core.quorum.elections.election_state import ElectionState
 from reference_impl.core.quorum.leadership import Leadership
 from reference_impl.core.quorum.member import Member
 from reference_impl.core.quorum.metadata_log import MetadataLog
+from reference_impl.core.quorum.metadata_transactions import Committed
 from reference_impl.core.quorum.states import State
 from reference_impl.core.quorum.voters.voter_set import KRAFT_VERSIONS, ReplicaKey, Voter, Voters
 from reference_impl.core.rules import Rules
@@ -20,6 +22,17 @@ from reference_impl.wire import ErrorCode
 
 FIRST_BOOTSTRAP = -2
 """The number of the first bootstrap server, whose node id is unknown, among `Quorum.others`."""
+
+
+class Listener(Protocol):
+    """A part of the node that receives the committed metadata records and each new leader."""
+
+    def committed(self, batch: Committed) -> None:
+        """Apply committed records; each batch comes once, in the log's order."""
+
+    def leader_changed(self, leader_id: int | None, epoch: int) -> None:
+        """Note the new leader. The leader itself is notified after every record of an earlier epoch
+        is committed and was passed to `committed`, so that it knows the state that it leads."""
 
 
 class QuorumState:

@@ -22,7 +22,7 @@ from reference_impl.core.refused import Refused, coordinator_error
 from reference_impl.core.rules import Rules
 from reference_impl.core.shards.shard import Shard
 from reference_impl.core.storage import StorageError
-from reference_impl.core.transactions.asking_leaders import FENCED, let_leader_write
+from reference_impl.core.transactions.asking_leaders import let_leader_write
 from reference_impl.core.transactions.ending import Ending, decide
 from reference_impl.core.transactions.markers import MarkerWriter
 from reference_impl.core.transactions.producer_ids import ProducerIds
@@ -296,7 +296,7 @@ class TransactionCoordinator(Shard):
                 elsewhere.setdefault(leader, []).append(key)
                 continue
             try:
-                written[key] = yield from self._mark(*key, self._marker(transaction))
+                written[key] = yield from self._markers.mark(*key, self._marker(transaction))
             except (Refused, StorageError) as error:
                 failure = failure or error  # the others get theirs all the same
         for key, end_offset in written.items():
@@ -336,23 +336,6 @@ class TransactionCoordinator(Shard):
             marked = set()
             self._marked[transaction.transactional_id] = transaction, marked
         return marked
-
-    def _mark(self, topic: str, index: int, marker: Marker) -> Generator[Effect, None, int]:
-        """Write one marker, and return the offset that its replicas must reach: 0 if there is
-        nothing to mark."""
-        partition = self._markers.partition(topic, index)
-        if partition is None:
-            return 0
-        try:
-            self._markers.write(partition, marker)
-        except Refused as refused:
-            if refused.code not in FENCED:
-                raise  # as while the groups of the partition are loaded: it gets its marker later
-            # A newer epoch has written there, after an administrator ended the transaction: there
-            # is nothing left to mark (TransactionMarkerRequestCompletionHandler.scala).
-            yield Report(f"{topic}-{index} needs no marker any more: {refused}")
-            return 0
-        return partition.log.log_end_offset
 
     def _marker(self, transaction: Transaction) -> Marker:
         return Marker(

@@ -6,13 +6,18 @@ KafkaApis.java (handleWriteTxnMarkersRequest).
 
 from __future__ import annotations
 
+from collections.abc import Generator
+
 from reference_impl.core.controller.image.metadata_image import MetadataImage
+from reference_impl.core.effects import Effect, Report
 from reference_impl.core.groups import group_log
 from reference_impl.core.groups.service import GroupCoordinators
 from reference_impl.core.moment import Moment
 from reference_impl.core.partitions.partition import Partition
 from reference_impl.core.partitions.replicas import Replicas
+from reference_impl.core.refused import Refused
 from reference_impl.core.rules import Rules
+from reference_impl.core.transactions.asking_leaders import FENCED
 from reference_impl.core.transactions.transaction import Marker
 from reference_impl.wire import ControlRecordType, end_txn_marker, read_header
 
@@ -48,6 +53,23 @@ class MarkerWriter:
         if partition is None:
             self._replicas.check_online(topic, index)
         return partition
+
+    def mark(self, topic: str, index: int, marker: Marker) -> Generator[Effect, None, int]:
+        """Write one marker, and return the offset that its replicas must reach: 0 if there is
+        nothing to mark. Raise as `partition` and `write` do."""
+        partition = self.partition(topic, index)
+        if partition is None:
+            return 0
+        try:
+            self.write(partition, marker)
+        except Refused as refused:
+            if refused.code not in FENCED:
+                raise  # as while the groups of the partition are loaded: it gets its marker later
+            # A newer epoch has written there, after an administrator ended the transaction: there
+            # is nothing left to mark (TransactionMarkerRequestCompletionHandler.scala).
+            yield Report(f"{topic}-{index} needs no marker any more: {refused}")
+            return 0
+        return partition.log.log_end_offset
 
     def write(self, partition: Partition, marker: Marker) -> None:
         """End the producer's transaction in one partition, or raise Refused or StorageError."""

@@ -17,6 +17,7 @@ from reference_impl.client.cluster.network import Network
 from reference_impl.client.config import Config
 from reference_impl.client.errors import (
     COORDINATOR_MOVED,
+    FATAL_IN_TRANSACTION,
     ClientError,
     IllegalState,
     Refusal,
@@ -37,21 +38,6 @@ from reference_impl.client.values import ConsumerGroupMetadata, OffsetAndMetadat
 from reference_impl.wire import ApiKey, ErrorCode, Struct
 
 Question = Callable[[], None]
-
-FATAL = frozenset(
-    {
-        ErrorCode.INVALID_PRODUCER_EPOCH,
-        ErrorCode.PRODUCER_FENCED,
-        ErrorCode.INVALID_TXN_STATE,
-        ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED,
-        ErrorCode.CLUSTER_AUTHORIZATION_FAILED,
-        ErrorCode.UNSUPPORTED_FOR_MESSAGE_FORMAT,
-        ErrorCode.UNSUPPORTED_VERSION,
-        ErrorCode.INVALID_TRANSACTION_TIMEOUT,
-    }
-)
-"""Errors of a coordinator that nothing repairs; an old epoch means that a successor has begun
-(KIP-98)."""
 
 ADD_PARTITIONS_AGAIN_MS = 20
 """The pause before AddPartitionsToTxn is repeated while the markers of the last transaction are
@@ -253,7 +239,10 @@ class Transactions:
             self._questions.ask_elsewhere(key or self._key)
         elif is_retriable(code) or code == ErrorCode.CONCURRENT_TRANSACTIONS:
             self._questions.pause(self._questions.backoff.fail())
-        elif code in FATAL or self.state in (State.INITIALIZING, State.ABORTING_TRANSACTION):
+        elif code in FATAL_IN_TRANSACTION or self.state in (
+            State.INITIALIZING,
+            State.ABORTING_TRANSACTION,
+        ):
             self.fail_for_good(Refusal(code, doing, fatal=True))
         else:
             self.problem(Refusal(code, doing))

@@ -1,0 +1,55 @@
+"""The options of the conformance suite, and the combinations of them that are refused."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from conformance.reporting.results import why_unwritable
+from conformance.session import selection
+
+
+def add_options(parser: pytest.Parser) -> None:
+    """Add the suite's options to those of pytest."""
+    group = parser.getgroup("touchstone", "what is examined")
+    group.addoption("--target", help="start and test a cluster: reference, apache:4.3.1, kfake, …")
+    group.addoption("--bootstrap", help="test the cluster at host:port[,host:port…]")
+    group.addoption("--nodes", type=int, default=1, help="number of brokers that --target starts")
+    group.addoption("--bug", help="plant a bug in the reference (shows that cases can fail)")
+    selection.add_options(group)
+    group.addoption(
+        "--all-versions",
+        action="store_true",
+        help="run every version, not only the first and the last",
+    )
+    group.addoption("--max-time", type=float, help="stop after this many seconds")
+    group.addoption("--max-failures", type=int, help="stop after this many failed cases")
+    group.addoption("--results-json", type=Path, help="write the results here")
+    group.addoption("--results-junit", type=Path, help="write the results here as JUnit XML")
+    group.addoption("--target-directory", type=Path, help="where the target keeps its data")
+
+
+def refuse_impossible(config: pytest.Config) -> None:
+    """Raise UsageError for options that are wrong, or that contradict each other."""
+    target, bootstrap = config.getoption("--target"), config.getoption("--bootstrap")
+    if target and bootstrap:
+        raise pytest.UsageError("conformance: give --target or --bootstrap, not both")
+    if config.getoption("--bug") and not target:
+        raise pytest.UsageError("conformance: --bug needs --target reference")
+    if config.getoption("--nodes") != 1 and not target:
+        raise pytest.UsageError("conformance: --nodes needs --target, such as apache:4.3.1")
+    selection.Selection.of(config)
+    for option in ("--max-time", "--max-failures"):
+        limit = config.getoption(option)
+        if limit is not None and not limit > 0:
+            raise pytest.UsageError(f"conformance: {option} {limit:g}: say a number above zero")
+    if (target or bootstrap) and config.getoption("numprocesses", None) not in (None, 0):
+        raise pytest.UsageError(
+            "conformance: one process examines a target; leave out -n, or give each process a "
+            "target of its own"
+        )
+    for option in ("--results-json", "--results-junit"):
+        path = config.getoption(option)
+        if path is not None and (why := why_unwritable(path)):
+            raise pytest.UsageError(f"conformance: {option} {path}: {why}")
