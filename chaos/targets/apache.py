@@ -15,7 +15,7 @@ from chaos.means.caches import cache_directory
 from chaos.means.disks import Disk
 from chaos.means.java import find_java
 from chaos.means.links import Links
-from chaos.targets.clusters.equipment import disks_for, preload
+from chaos.targets.clusters.equipment import Equippable, disks_for, preload
 from chaos.targets.clusters.kraft import KraftCluster, laid_out, undone_on_failure
 from chaos.targets.clusters.layout import Layout
 from chaos.targets.clusters.listeners import with_listeners
@@ -75,34 +75,17 @@ log4j.appender.OUT.layout.ConversionPattern=%d{ISO8601} %p [%t] %c{1} %m%n
 """
 
 
-class ApacheKafka:
+class ApacheKafka(Equippable):
     """One version of Apache Kafka as a target."""
 
-    def __init__(
-        self,
-        version: str = DEFAULT_VERSION,
-        full_speed: bool = False,
-        on_disks: bool = False,
-        preloaded: bool = False,
-    ) -> None:
+    def __init__(self, version: str = DEFAULT_VERSION, full_speed: bool = False) -> None:
         """Create the target. full_speed: use the JVM's optimizing compiler, for benchmarks. The
         default, a JVM with less compilation, starts a node in half the CPU time, which matters
         where brokers are killed often."""
         self.version = version
         self.full_speed = full_speed
-        self.on_disks = on_disks
-        self.preloaded = preloaded
         self.name = f"apache:{version}"
         self.faults = FAULTS
-
-    def with_disks(self) -> ApacheKafka:
-        """Return the same target with each node's data on a separate disk."""
-        return type(self)(self.version, self.full_speed, True, self.preloaded)
-
-    def with_shim(self) -> ApacheKafka:
-        """Return the same target, with a library preloaded into each node (the "shim") that can
-        change its clock, and delay or fail its syncs."""
-        return type(self)(self.version, self.full_speed, self.on_disks, preloaded=True)
 
     def start(
         self,

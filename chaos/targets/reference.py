@@ -5,13 +5,14 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Iterable, Mapping
+from copy import copy
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
 from chaos.means import leftovers
 from chaos.means.disks import Disk
 from chaos.targets.apache import FAULTS, existing_cluster, kafka_uuid
-from chaos.targets.clusters.equipment import disks_for, preload
+from chaos.targets.clusters.equipment import Equippable, disks_for, preload
 from chaos.targets.clusters.kraft import KraftCluster, laid_out, undone_on_failure
 from chaos.targets.clusters.layout import Layout
 from chaos.targets.clusters.listeners import with_listeners
@@ -27,31 +28,20 @@ _SOURCES = Path(__file__).resolve().parents[__name__.count(".")]
 Touchstone is installed."""
 
 
-class Reference:
+class Reference(Equippable):
     """The reference broker in child processes, with or without a planted bug."""
 
     name = "reference"
 
-    def __init__(
-        self, bug: str | None = None, on_disks: bool = False, preloaded: bool = False
-    ) -> None:
+    def __init__(self, bug: str | None = None) -> None:
         self.bug = bug
-        self.on_disks = on_disks
-        self.preloaded = preloaded
         self.faults = FAULTS
 
     def with_bug(self, bug: str) -> Reference:
         """Return the same target with one planted bug (its name in reference_impl.bugs)."""
-        return Reference(bug, self.on_disks, self.preloaded)
-
-    def with_disks(self) -> Reference:
-        """Return the same target with each node's data on a separate disk."""
-        return Reference(self.bug, True, self.preloaded)
-
-    def with_shim(self) -> Reference:
-        """Return the same target, with a library preloaded into each node (the "shim") that can
-        change its clock, and delay or fail its syncs."""
-        return Reference(self.bug, self.on_disks, preloaded=True)
+        other = copy(self)
+        other.bug = bug
+        return other
 
     def start(
         self,

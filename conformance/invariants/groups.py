@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 
 from conformance.case import expect_that
 from conformance.invariants.shared import NONE, once_each, permissions, rows
@@ -71,18 +71,26 @@ def synced(version: int, asked: Struct, answer: Struct) -> None:
         )
 
 
+def is_found(group: Struct, states: Collection[str]) -> bool:
+    """Return whether a group was described, and require one of these states then. Require that a
+    group that was not described has no members."""
+    if group.error_code != NONE:
+        expect_that(not group.members, "members beside an error", "none", len(group.members))
+        return False
+    expect_that(
+        group.group_state in states,
+        f"state of {group.group_id}",
+        f"one of {sorted(states)}",
+        group.group_state,
+    )
+    return True
+
+
 def described(version: int, asked: Struct, answer: Struct) -> None:
     """Require a known group state, and members only in states that have members."""
     for group in answer.groups:
-        if group.error_code != NONE:
-            expect_that(not group.members, "members beside an error", "none", len(group.members))
+        if not is_found(group, CLASSIC_STATES):
             continue
-        expect_that(
-            group.group_state in CLASSIC_STATES,
-            f"state of {group.group_id}",
-            f"one of {sorted(CLASSIC_STATES)}",
-            group.group_state,
-        )
         ids = [member.member_id for member in group.members]
         once_each(ids, "members")
         expect_that(all(ids), "ids of members", "not empty", ids)
@@ -181,15 +189,8 @@ def _assigned(assignments: Iterable[Struct], what: str) -> None:
 def described8(version: int, asked: Struct, answer: Struct) -> None:
     """Require epochs in a valid order, and no partition assigned to two members."""
     for group in answer.groups:
-        if group.error_code != NONE:
-            expect_that(not group.members, "members beside an error", "none", len(group.members))
+        if not is_found(group, CONSUMER_STATES):
             continue
-        expect_that(
-            group.group_state in CONSUMER_STATES,
-            f"state of {group.group_id}",
-            f"one of {sorted(CONSUMER_STATES)}",
-            group.group_state,
-        )
         expect_that(
             0 <= group.assignment_epoch <= group.group_epoch,
             "assignment epoch",

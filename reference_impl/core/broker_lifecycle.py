@@ -11,6 +11,7 @@ from typing import Any
 
 from reference_impl.core.broker import Broker
 from reference_impl.core.controller.features import REGISTERED
+from reference_impl.core.controller.image.registrations import endpoint_rows, feature_rows
 from reference_impl.core.controller.leaders.broker_changes import SESSION_TIMEOUT
 from reference_impl.core.effects import Effect, Report, Stop
 from reference_impl.core.refused import Refused
@@ -100,22 +101,8 @@ def registration_of(broker: Broker) -> Struct:
         broker_id=broker.node_id,
         cluster_id=broker.cluster_id,
         incarnation_id=broker.incarnation_id,
-        listeners=[
-            REGISTRATION.struct(
-                "Listener",
-                name=name,
-                host=endpoint.host,
-                port=endpoint.port,
-                security_protocol=protocol,
-            )
-            for name, (endpoint, protocol) in broker.connection_listeners.of_brokers.items()
-        ],
-        features=[
-            REGISTRATION.struct(
-                "Feature", name=name, min_supported_version=least, max_supported_version=most
-            )
-            for name, (least, most) in REGISTERED.items()
-        ],
+        listeners=endpoint_rows(REGISTRATION, "Listener", broker.connection_listeners.of_brokers),
+        features=feature_rows(REGISTRATION, "Feature", REGISTERED),
         rack=broker.config.text("broker.rack") or None,
         log_dirs=[broker.data_directory.directory_id],
         previous_broker_epoch=broker.logs.previous_broker_epoch,

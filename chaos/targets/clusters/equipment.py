@@ -9,7 +9,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from copy import copy
 from pathlib import Path
+from typing import Self
 
 from chaos.means import disks, shim
 from chaos.means.disks import Disk, DiskError
@@ -28,6 +30,28 @@ from chaos.values.faults import Fault, PowerLoss
 from chaos.values.protocols import Target, TargetError
 
 Faults = frozenset[type[Fault]]
+
+
+class Equippable:
+    """The base of targets whose nodes can have disks of their own and the shim."""
+
+    on_disks = False
+    preloaded = False
+
+    def with_disks(self) -> Self:
+        """Return the same target with each node's data on a separate disk. Starting it fails if
+        this machine does not permit mounting."""
+        other = copy(self)
+        other.on_disks = True
+        return other
+
+    def with_shim(self) -> Self:
+        """Return the same target with the shim preloaded into each node, a library that can change
+        its clock, and delay or fail its syncs. Starting it fails if a node's C library cannot load
+        it."""
+        other = copy(self)
+        other.preloaded = True
+        return other
 
 
 def equipped(target: Target, faults: Faults) -> Target:

@@ -46,24 +46,10 @@ class DockerizedApache(ContainerTarget):
     cluster_class = ApacheContainers
     faults = FAULTS
 
-    def __init__(
-        self, version: str = DEFAULT_VERSION, on_disks: bool = False, preloaded: bool = False
-    ) -> None:
+    def __init__(self, version: str = DEFAULT_VERSION) -> None:
         self.version = version
-        self.on_disks = on_disks
-        self.preloaded = preloaded
         self.name = f"docker:apache:{version}"
         self.image = f"apache/kafka:{version}"
-
-    def with_disks(self) -> DockerizedApache:
-        """Return the same target with each node's data on a separate disk, if this machine permits
-        mounting."""
-        return DockerizedApache(self.version, True, self.preloaded)
-
-    def with_shim(self) -> DockerizedApache:
-        """Return the same target, with the shim (chaos/means/shim) preloaded into each node, if the
-        image's C library can load it."""
-        return DockerizedApache(self.version, self.on_disks, preloaded=True)
 
     def check(self, nodes: int) -> None:
         if nodes not in NODES_ALLOWED:

@@ -17,7 +17,7 @@ from chaos.means.docker.containers import Container, Engine
 from chaos.means.links import LinkError
 from chaos.means.shim.control import LIBRARY, Shim, library
 from chaos.targets.clusters.cluster import LocalCluster
-from chaos.targets.clusters.equipment import disks_for, preload
+from chaos.targets.clusters.equipment import Equippable, disks_for, preload
 from chaos.targets.clusters.layout import Layout
 from chaos.targets.clusters.listeners import LISTENERS
 from chaos.targets.clusters.node import LocalNode
@@ -97,15 +97,13 @@ class ContainerCluster(LocalCluster):
             self.stop()
 
 
-class ContainerTarget(ABC):
+class ContainerTarget(Equippable, ABC):
     """The base of targets in containers: subclasses supply the image and the command."""
 
     name: str
     version: str
     faults: frozenset[type[Fault]]
     cluster_class: type[ContainerCluster] = ContainerCluster
-    on_disks = False
-    preloaded = False
 
     def start(
         self,

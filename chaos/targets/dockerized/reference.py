@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Mapping
+from copy import copy
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -43,27 +44,15 @@ class DockerizedReference(ContainerTarget):
     name = "docker:reference"
     faults = FAULTS
 
-    def __init__(
-        self, bug: str | None = None, on_disks: bool = False, preloaded: bool = False
-    ) -> None:
+    def __init__(self, bug: str | None = None) -> None:
         self.bug = bug
-        self.on_disks = on_disks
-        self.preloaded = preloaded
         self.version = own_version()
 
     def with_bug(self, bug: str) -> DockerizedReference:
         """Return the same target with one planted bug (its name in reference_impl.bugs)."""
-        return DockerizedReference(bug, self.on_disks, self.preloaded)
-
-    def with_disks(self) -> DockerizedReference:
-        """Return the same target with its data on a separate disk, if this machine permits
-        mounting."""
-        return DockerizedReference(self.bug, True, self.preloaded)
-
-    def with_shim(self) -> DockerizedReference:
-        """Return the same target, with the shim (chaos/means/shim) preloaded into its node, if the
-        image's C library can load it."""
-        return DockerizedReference(self.bug, self.on_disks, preloaded=True)
+        other = copy(self)
+        other.bug = bug
+        return other
 
     def check(self, nodes: int) -> None:
         if nodes != 1:

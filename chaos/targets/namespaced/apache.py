@@ -18,14 +18,8 @@ from chaos.values.protocols import TargetError
 class NamespacedApache(ApacheKafka):
     """Apache Kafka whose nodes' packets can be dropped (chaos/means/netns); it needs root."""
 
-    def __init__(
-        self,
-        version: str = DEFAULT_VERSION,
-        full_speed: bool = False,
-        on_disks: bool = False,
-        preloaded: bool = False,
-    ) -> None:
-        super().__init__(version, full_speed, on_disks, preloaded)
+    def __init__(self, version: str = DEFAULT_VERSION, full_speed: bool = False) -> None:
+        super().__init__(version, full_speed)
         self.name = f"netns:{self.name}"
         self.faults = FAULTS - LINK_FAULTS | namespaced.FAULTS
 

@@ -13,6 +13,7 @@ from uuid import UUID
 
 from reference_impl.core.broker import Broker
 from reference_impl.core.controller.features import REGISTERED
+from reference_impl.core.controller.image.registrations import endpoint_rows, feature_rows
 from reference_impl.core.controller.leaders.broker_changes import SESSION_TIMEOUT, fence_silent
 from reference_impl.core.controller.leaders.elections import (
     elect_unclean_leaders,
@@ -85,22 +86,8 @@ def registration_of(broker: Broker, incarnation_id: UUID) -> Struct:
     return REQUEST.new(
         controller_id=broker.node_id,
         incarnation_id=incarnation_id,
-        listeners=[
-            REQUEST.struct(
-                "Listener",
-                name=name,
-                host=endpoint.host,
-                port=endpoint.port,
-                security_protocol=protocol,
-            )
-            for name, (endpoint, protocol) in broker.connection_listeners.of_controllers.items()
-        ],
-        features=[
-            REQUEST.struct(
-                "Feature", name=name, min_supported_version=least, max_supported_version=most
-            )
-            for name, (least, most) in REGISTERED.items()
-        ],
+        listeners=endpoint_rows(REQUEST, "Listener", broker.connection_listeners.of_controllers),
+        features=feature_rows(REQUEST, "Feature", REGISTERED),
     )
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
+from typing import NamedTuple
 from uuid import UUID
 
 from reference_impl.core.security.listeners import Endpoint
@@ -18,12 +19,13 @@ MIGRATING, UNASSIGNED, LOST = UUID(int=0), UUID(int=1), UUID(int=2)
 """The directory ids that name no directory: of a replica from before KIP-858, of one whose broker,
 which has several directories, has not chosen one, and of one whose files cannot be used
 (DirectoryId.java)."""
+Endpoints = Mapping[str, tuple[Endpoint, int]]
+"""Listener name -> its address, and the number of its security protocol."""
 NO_CHANGE = 0
 """BrokerRegistrationFencingChange.NONE, BrokerRegistrationInControlledShutdownChange.NONE."""
 
 
-@dataclass(frozen=True, slots=True)
-class Features:
+class Features(NamedTuple):
     """The lowest and the highest level of a feature at which a node can work."""
 
     lowest: int
@@ -71,8 +73,8 @@ class BrokerImage:
             broker_id=self.node_id,
             incarnation_id=self.incarnation_id,
             broker_epoch=self.broker_epoch,
-            end_points=endpoint_rows(of, "BrokerEndpoint", self),
-            features=feature_rows(of, "BrokerFeature", self),
+            end_points=endpoint_rows(of, "BrokerEndpoint", _endpoints(self)),
+            features=feature_rows(of, "BrokerFeature", self.features),
             rack=self.rack,
             fenced=self.fenced,
             in_controlled_shutdown=self.in_controlled_shutdown,
@@ -97,8 +99,8 @@ class ControllerImage:
         return of.new(
             controller_id=self.node_id,
             incarnation_id=self.incarnation_id,
-            end_points=endpoint_rows(of, "ControllerEndpoint", self),
-            features=feature_rows(of, "ControllerFeature", self),
+            end_points=endpoint_rows(of, "ControllerEndpoint", _endpoints(self)),
+            features=feature_rows(of, "ControllerFeature", self.features),
         )
 
 
@@ -187,23 +189,26 @@ def protocols_of(rows: list[Struct]) -> dict[str, int]:
     return {row.name: row.security_protocol for row in rows}
 
 
-def endpoint_rows(of: Definition, kind: str, node: BrokerImage | ControllerImage) -> list[Struct]:
-    """Return the rows of a record that name a node's listeners."""
+def _endpoints(node: BrokerImage | ControllerImage) -> Endpoints:
+    return {name: (at, node.protocols[name]) for name, at in node.listeners.items()}
+
+
+def endpoint_rows(of: Definition, kind: str, endpoints: Endpoints) -> list[Struct]:
+    """Return the rows of a record or request that name a node's listeners."""
     return [
-        of.struct(
-            kind, name=name, host=at.host, port=at.port, security_protocol=node.protocols[name]
-        )
-        for name, at in node.listeners.items()
+        of.struct(kind, name=name, host=at.host, port=at.port, security_protocol=protocol)
+        for name, (at, protocol) in endpoints.items()
     ]
 
 
-def feature_rows(of: Definition, kind: str, node: BrokerImage | ControllerImage) -> list[Struct]:
-    """Return the rows of a record that name the levels at which a node can work."""
+def feature_rows(
+    of: Definition, kind: str, features: Mapping[str, tuple[int, int]]
+) -> list[Struct]:
+    """Return the rows of a record or request that name the lowest and the highest level of each
+    feature at which a node can work."""
     return [
-        of.struct(
-            kind, name=name, min_supported_version=at.lowest, max_supported_version=at.highest
-        )
-        for name, at in node.features.items()
+        of.struct(kind, name=name, min_supported_version=lowest, max_supported_version=highest)
+        for name, (lowest, highest) in features.items()
     ]
 
 
