@@ -24,7 +24,7 @@ def loop_violations(root: Path) -> list[str]:
             if isinstance(function, ast.FunctionDef):
                 where = path.relative_to(root)
                 found += [
-                    f"{where}:{line}: a loop that compares goes over rows which may be none;"
+                    f"{where}:{line}: a loop that compares rows checks nothing if there are none;"
                     ' write `for … in each(rows, "what they are")`'
                     for line in _bare_loops(function)
                 ]

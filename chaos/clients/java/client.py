@@ -127,7 +127,8 @@ class JavaClient:
         if kind not in self._made:
             answer = self._ask(kind, 2 * GRACE_S, config=in_java_words(self._bootstrap, config))
             if "error" in answer:
-                raise HostError(f"there can be no {kind}: {answer['error']}: {answer['detail']}")
+                why = f"{answer['error']}: {answer['detail']}"
+                raise HostError(f"the Java client refuses to make a {kind}: {why}")
             self._made.add(kind)
 
     # --- producing ------------------------------------------------------------------------------

@@ -25,7 +25,7 @@ def logs_agree(cluster: KnownCluster, replica: Replica, known: KnownLog, _: int)
             continue
         where = f"offset {batch.base_offset}, epoch {batch.epoch}"
         if other.crc != content.crc:
-            yield f"node {replica.node} has another batch at {where} than a replica before"
+            yield f"node {replica.node} has another batch at {where} than another replica"
         elif None not in (other.before, content.before) and other.before != content.before:
             yield (
                 f"node {replica.node} has {content.before} before {where}, another replica had"

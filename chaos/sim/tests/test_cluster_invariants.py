@@ -88,7 +88,7 @@ def test_logs_that_differ_under_one_epoch_are_seen() -> None:
     assert broken("logs-agree", cluster, replica(2), holding((0, 1, 7), (1, 2, 8))) == []
     assert broken("logs-agree", cluster, replica(2), holding((0, 2, 9))) == []
     (told,) = broken("logs-agree", cluster, replica(2), holding((0, 1, 9)))
-    assert told == "node 2 has another batch at offset 0, epoch 1 than a replica before"
+    assert told == "node 2 has another batch at offset 0, epoch 1 than another replica"
     (told,) = broken("logs-agree", cluster, replica(2), holding((0, 2, 9), (1, 2, 8)))
     assert "before offset 1, epoch 2, another replica had" in told
     compacted = replica(2, is_compacted=True)
