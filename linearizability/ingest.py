@@ -247,7 +247,8 @@ def outcomes_of_transactions(ends: pl.LazyFrame, markers: pl.LazyFrame) -> pl.La
 
 
 def with_record_outcomes(events: pl.DataFrame) -> pl.DataFrame:
-    """Add `outcome` to the rows of any number of whole partitions; needs `place`, `txn_outcome`."""
+    """Add the column `outcome`. events: those of one or more whole partitions, with the columns
+    `place` and `txn_outcome`."""
     rows = events.lazy().with_row_index("row")
     known = collect(record_outcomes(rows, markers_of_records(rows)))
     # Each row's outcome is known once at most: a join would look for more.

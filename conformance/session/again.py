@@ -28,7 +28,8 @@ class Repeats:
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_runtest_protocol(self, item: pytest.Item, nextitem: pytest.Item | None) -> bool:
-        """Run the item, and report it once."""
+        """Run the case, a second time if the target was away meanwhile, and report only the last
+        run."""
         item.ihook.pytest_runtest_logstart(nodeid=item.nodeid, location=item.location)
         reports = runtestprotocol(item, log=False, nextitem=nextitem)
         if _AWAY in item.stash:

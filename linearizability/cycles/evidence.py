@@ -107,9 +107,9 @@ def within(reads: pl.DataFrame, spans: Spans) -> pl.DataFrame:
 
 
 def reads_between(events: pl.LazyFrame) -> pl.LazyFrame:
-    """Return every read of any number of whole partitions, with its INSTANTS. Only values that were
-    sent once have a known writer. A poll that began after the commit request of its transaction
-    does not belong to the transaction."""
+    """Return each record of one transaction that another one read, with its INSTANTS. events: those
+    of one or more whole partitions. Left out are records whose value was sent twice, since their
+    writer is not known, and polls that began after their transaction's commit request."""
     writers = (
         events.filter(IS_SEND & pl.col("value").is_not_null())
         .select(*KEY, "value", "txn", "op_id", writer_ns=_INSTANT)

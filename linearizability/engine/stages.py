@@ -224,8 +224,8 @@ def with_transactions(rows: pl.DataFrame, outcomes: pl.LazyFrame) -> pl.DataFram
 def told_by_partitions(
     where: Whereabouts, stale_after_ns: int, events: pl.LazyFrame, outcomes: pl.LazyFrame
 ) -> Iterator[Chunk]:
-    """Yield the rows found in whole partitions that the checkers of other scopes (transactions,
-    groups, cycles) need as evidence."""
+    """Yield what the events of whole partitions show to the checkers of other scopes: of
+    transactions, of groups, and of cycles."""
     told = transaction_evidence(events).with_columns(bucket=remainder("txn", where.count)).collect()
     yield from scattered(told, EVIDENCE)
     yield from packed(of_logs(events).collect(), EPOCH)

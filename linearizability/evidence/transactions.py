@@ -69,8 +69,8 @@ LACKING = "lacking"
 
 
 def transaction_evidence(events: pl.LazyFrame) -> pl.LazyFrame:
-    """Return the evidence about transactions as rows of COLUMNS, from the resolved events of any
-    number of whole partitions."""
+    """Return the evidence about transactions as rows of COLUMNS. events: the resolved ones of one
+    or more whole partitions."""
     sent = collect(transactional_records(events)).lazy()
     kept = not_compacted_away(sent, events)
     found = [

@@ -31,8 +31,8 @@ def look_ups(events: pl.LazyFrame) -> pl.LazyFrame:
 
 def wrong_look_ups(events: pl.LazyFrame) -> pl.LazyFrame:
     """Return the wrong look-ups: those that skipped an earlier record whose timestamp is late
-    enough, and those whose own record is too old. That record is `proof_offset`, `proof_ms` and
-    `proof_op`."""
+    enough, and those that returned a record which is too old. The skipped or too old record is in
+    `proof_offset`, `proof_ms` and `proof_op`."""
     wanted = collect(look_ups(events))
     asked, events = wanted.lazy(), needed(events, wanted)
     records = _timed_records(events)

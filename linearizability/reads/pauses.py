@@ -123,9 +123,9 @@ def ends_of(events: pl.LazyFrame) -> pl.LazyFrame:
 def pauses(
     events: pl.LazyFrame, ends: pl.LazyFrame, lost: pl.DataFrame, end_ns: int, shortest_ns: int
 ) -> pl.DataFrame:
-    """Return the readers' pauses and spans as rows of COLUMNS, from the resolved events of any
-    number of whole partitions. ends: `ends_of`. lost: `lost_anywhere` of the whole history. end_ns:
-    when the run ended. Pauses shorter than shortest_ns are left out."""
+    """Return the readers' pauses and spans as rows of COLUMNS. events: the resolved ones of one or
+    more whole partitions. ends: `ends_of`. lost: `lost_anywhere` of the whole history. end_ns: when
+    the run ended. Pauses shorter than shortest_ns are left out."""
     given = _given(events)
     there = collect(known(events, ends)).lazy()
     begun = (

@@ -108,8 +108,8 @@ class GroupMember(ABC):
 
     @abstractmethod
     def run(self, is_polling: bool) -> None:
-        """Continue every step that is possible now. Changes that the application may notice need a
-        poll."""
+        """Take every step that is possible now. Changes that the application may notice are made
+        only while it polls."""
 
     @abstractmethod
     def leave(self, then: Then) -> None:

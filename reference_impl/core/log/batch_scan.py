@@ -34,7 +34,7 @@ def scan_headers(file: File, position: int, end: int) -> Iterator[tuple[BatchHea
 
 
 def check_whole(batch: memoryview) -> None:
-    """Raise CorruptRecord unless the batch has the CRC that it was written with."""
+    """Raise CorruptRecord unless the batch still matches its CRC."""
     check_crc(batch, 0, len(batch))
 
 

@@ -30,9 +30,8 @@ class Recovering:
         recovery.replay_from(taken_at, self.check_batch)
 
     def check_batch(self, batch: memoryview) -> None:
-        """Raise CorruptRecord unless the batch has the CRC that it was written with; if not, it and
-        everything after it is torn, and is cut off (LogSegment.recover).
-        """
+        """Raise CorruptRecord unless the batch still matches its CRC; if not, it and everything
+        after it is torn, and is cut off (LogSegment.recover)."""
         check_whole(batch)
 
     def recover_unsynced(

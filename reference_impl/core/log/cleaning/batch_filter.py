@@ -164,8 +164,8 @@ class BatchFilter:
 
 
 def checked_records(data: Buffer) -> Iterator[Record | None]:
-    """Yield each record of a batch with the CRC that it was written with, and None after each step
-    of work. Raise CorruptRecord if the batch is damaged."""
+    """Check the CRC of a batch, then yield each of its records, and None after each step of work.
+    Raise CorruptRecord if the batch is damaged."""
     check_crc(data, 0, len(data))
     yield from stream_records(data)
 

@@ -78,5 +78,5 @@ def initial_voters(text: str, listener: str) -> Voters:
 
 
 def first_voter(node_id: int, directory_id: UUID, endpoints: dict[str, Endpoint]) -> Voter:
-    """Return a voter of this version."""
+    """Return a voter for the first snapshot, with the kraft.versions that this program supports."""
     return Voter(node_id, directory_id, endpoints, KRAFT_VERSIONS)

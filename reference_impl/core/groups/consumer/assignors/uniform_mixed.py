@@ -70,9 +70,9 @@ def assign(members: Sequence[MemberSpec], partition_counts: Mapping[UUID, int]) 
 
 
 def _ranked(parts: Parts, member_ids: Sequence[str]) -> list[tuple[int, int, str]]:
-    """Return (load, rank, member) of the subscribers of one topic, ascending, which is also a heap:
-    rank 0 is the least loaded member; equally loaded members are ranked by id. Ranks decide between
-    equals while partitions move."""
+    """Return (load, rank, member) of each subscriber of one topic, in ascending order, so that the
+    list is also a heap. Rank 0 is the least loaded member; equal loads are ranked by member id.
+    Where loads become equal as partitions move, the lower rank comes first."""
     ordered = sorted((len(parts[member_id]), member_id) for member_id in member_ids)
     return [(load, rank, member_id) for rank, (load, member_id) in enumerate(ordered)]
 
