@@ -132,9 +132,17 @@ def seeks_of(rows: list[Row], place: Any, group: str) -> list[Row]:
 
 
 def moves_of(rows: list[Row], place: Any, group: str) -> list[Row]:
-    """Return the seeks of members, and the commits by administrators (requests without a member
-    id)."""
-    return seeks_of(rows, place, group) + [
+    """Return the seeks of members, their starts at the log's end, and the commits by administrators
+    (requests without a member id)."""
+    at_end = [
+        r
+        for r in rows
+        if (r["place"], r["group"], r["f"], r["type"]) == (place, group, "position", "ok")
+        and r["asked"] == "latest"
+        and r["offset"] is not None
+        and r["member_id"] is not None
+    ]
+    return [*seeks_of(rows, place, group), *at_end] + [
         r
         for r in rows
         if (r["place"], r["group"], r["f"]) == (place, group, "commit_offsets")

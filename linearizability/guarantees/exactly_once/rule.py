@@ -11,9 +11,9 @@ from linearizability.evidence.removals import still_there
 from linearizability.guarantees.group_delivery.rule import (
     COUNTED,
     GROUP,
-    IS_RESET,
     IS_SEEK,
     MEMBERS_READ,
+    PASSES_OVER,
 )
 from linearizability.history import F, Type
 from linearizability.ingest import ABORTED, COMMITTED, IS_FINAL, IS_OK, KEY
@@ -41,7 +41,8 @@ class ExactlyOnce(Checker):
     back by a lower offset committed outside of transactions, the inputs from there on may be
     consumed once more. After a seek of a member only that member may consume them once more, until
     it has sent or committed a position: then its successors may too. Inputs that a member sought
-    over, or an operator passed by a commit for the group, need no effect. A transaction of unknown
+    over, or left out because it began at the log's end, or an operator passed by a commit for the
+    group, need no effect. A transaction of unknown
     end may have consumed the records that it received. A poll of unknown result excuses missing
     effects of the records that it may have delivered (`lost_polls`), but never two effects. Source:
     docs, design#semantics ("exactly once"). Counted: records that members were given in
@@ -185,7 +186,7 @@ def without_effect(events: pl.LazyFrame) -> pl.LazyFrame:
         )
         .filter(pl.col("reach") > pl.col("offset"))
     )
-    seeks = events.filter(IS_SEEK | IS_RESET).select(*GROUP, sought="offset", seek_op="op_id")
+    seeks = events.filter(PASSES_OVER).select(*GROUP, sought="offset", seek_op="op_id")
     is_between = (pl.col("op_id") < pl.col("seek_op")) & (pl.col("seek_op") < pl.col("later_op"))
     sought_over = passed.join(seeks, on=GROUP).filter(
         is_between & (pl.col("offset") < pl.col("sought"))

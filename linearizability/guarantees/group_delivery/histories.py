@@ -2,10 +2,14 @@
 
 from linearizability.hand_written.rows import (
     ABORT,
+    BEGINS,
+    COMMIT,
     COMMITS,
     MEMBER,
     MUCH_LATER,
     SEEK,
+    SENDS_OFFSET,
+    THERE,
     TXN,
     Invalid,
     P,
@@ -20,6 +24,34 @@ VALID: Valid = {
     "a member sought over the record": [*GO_ON, SEEK(2), P(3, 2, **MEMBER, session=1)],
     "an operator set the group ahead over the record": (
         [*GO_ON, COMMITS(2), P(3, 2, **MEMBER, session=1)]
+    ),
+    "a member of a group without a position began at the log's end, over the record": (
+        [*GO_ON, BEGINS(2, asked="latest", **MEMBER, session=1), P(3, 2, **MEMBER, session=1)]
+    ),
+    "an operator set the group back, and then ahead again over what it had never received": [
+        *(S(n, n) for n in range(6)),
+        P(4, 4, **MEMBER),
+        COMMITS(0),
+        P(0, 0, **MEMBER, session=1),
+        COMMITS(5),
+        P(5, 5, **MEMBER, session=2),
+    ],
+    "a member committed the offset after the last record that it received": (
+        [*GO_ON, COMMITS(1, **MEMBER), P(2, 1)]
+    ),
+    "a member committed over a control record and an aborted one": (
+        [S(1, 0), S(2, 1, **TXN), ABORT, P(1, 0, **MEMBER), COMMITS(3, **MEMBER)]
+    ),
+    "a transaction with a higher position was aborted": [
+        *GO_ON,
+        SENDS_OFFSET(3, member_id="m"),
+        ABORT,
+    ],
+    "nobody knows whether a member committed a higher position": (
+        [*GO_ON, COMMITS(3, **MEMBER, type="info")]
+    ),
+    "a member began at a position that it sought, and committed nothing above": (
+        [*GO_ON, SEEK(3), COMMITS(3, **MEMBER)]
     ),
     "two members receive the records between them": [
         S(1, 0),
@@ -81,6 +113,28 @@ VALID: Valid = {
 }
 
 INVALID: Invalid = {
+    "a member's last commit passes records that the group never received": (
+        [*GO_ON, COMMITS(3, **MEMBER)],
+        [("group-skip", (1, 2, 4)), ("group-skip", (2, 3, 4))],
+    ),
+    "a transaction commits a position that passes records that the group never received": (
+        [*GO_ON, SENDS_OFFSET(2, member_id="m"), COMMIT],
+        [("group-skip", (1, 2, 4))],
+    ),
+    "a member begins at a committed offset above a record that the group never received": (
+        [*GO_ON, BEGINS(2, asked="committed", asked_offset=2, **MEMBER, session=1)],
+        [("group-skip", (1, 2, 4))],
+    ),
+    "a member begins at the log's start and commits a record that nobody received": (
+        [
+            S(1, 0),
+            S(2, 0, **THERE),
+            P(2, 0, **MEMBER, **THERE),
+            BEGINS(0, asked="earliest", **MEMBER),
+            COMMITS(1, **MEMBER),
+        ],
+        [("group-skip", (0, 3, 4))],
+    ),
     "a member committed an offset above the record without receiving it": (
         [*GO_ON, COMMITS(2, **MEMBER), P(3, 2, **MEMBER, session=1)],
         [("group-skip", (1, 2, 5))],

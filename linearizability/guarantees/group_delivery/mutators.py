@@ -5,9 +5,11 @@ from random import Random
 from linearizability.history import F
 from linearizability.self_test.clause import Clauses, by
 from linearizability.self_test.lookup import (
+    NOT_OURS,
     data_rows,
     is_acked,
     log_starts,
+    over_ns,
     stands_before,
     where_nothing_is_compacted,
 )
@@ -19,21 +21,10 @@ from linearizability.self_test.truth import outcome_of
 def skip_in_a_group(rows: list[Row], rng: Random) -> list[Row] | None:
     """Plant an anomaly: no member of a group received a record that others received, though they
     went past it."""
-    starts = log_starts(rows)
-    durable = {
-        (row["partition"], row["offset"])
-        for row in rows
-        if is_acked(row) and outcome_of(row) in ("plain", "committed")
-    }
-    if any(
-        row["f"] == F.POLL.value
-        and row.get("group")
-        and not row.get("topic")
-        and row["type"] == "info"
-        for row in rows
-    ):
-        return None  # nobody knows what that poll delivered
-    of_group = [row for row in data_rows(rows) if row.get("group") and row["type"] == "ok"]
+    if any(map(_may_have_been_given_anything, rows)):
+        return None
+    starts, durable = log_starts(rows), _durable(rows)
+    of_group = _given(rows)
     victims = [
         row
         for row in of_group
@@ -53,4 +44,58 @@ def skip_in_a_group(rows: list[Row], rng: Random) -> list[Row] | None:
     ]
 
 
-CLAUSES: Clauses = {"a group skips a visible record": by("group-skip", skip_in_a_group)}
+@where_nothing_is_compacted
+def commit_beyond(rows: list[Row], rng: Random) -> list[Row] | None:
+    """Plant an anomaly: a member commits a position behind a record that no member received."""
+    if any(map(_may_have_been_given_anything, rows)):
+        return None
+    starts, of_group = log_starts(rows), _given(rows)
+    given = {(row["group"], row["partition"], row["offset"]) for row in _given(rows, failed=True)}
+    pairs = [
+        (last, offset)
+        for last in of_group
+        for partition, offset in sorted(_durable(rows))
+        if partition == last["partition"]
+        and last["offset"] < offset
+        and starts[partition] <= offset
+        and (last["group"], partition, offset) not in given
+    ]
+    if not pairs:
+        return None
+    last, offset = rng.choice(pairs)
+    own = {"f": F.COMMIT_OFFSETS.value, "op_id": NOT_OURS, "offset": offset + 1, "type": "ok"}
+    nothing = {"record_index": 0, "value": None, "isolation": None, "txn": None}
+    at_ns = over_ns(rows) + 1
+    return [*rows, last | own | nothing | {"t_invoke_ns": at_ns, "t_complete_ns": at_ns}]
+
+
+def _may_have_been_given_anything(row: Row) -> bool:
+    """Return whether nobody knows what this poll of a group delivered."""
+    return (
+        row["f"] == F.POLL.value
+        and bool(row.get("group"))
+        and not row.get("topic")
+        and row["type"] == "info"
+    )
+
+
+def _durable(rows: list[Row]) -> set[tuple[int, int]]:
+    """Return the (partition, offset) of the records that every member must receive."""
+    return {
+        (row["partition"], row["offset"])
+        for row in rows
+        if is_acked(row) and outcome_of(row) in ("plain", "committed")
+    }
+
+
+def _given(rows: list[Row], failed: bool = False) -> list[Row]:
+    """Return the records that groups received; failed: also those of polls that failed."""
+    return [r for r in data_rows(rows) if r.get("group") and (failed or r["type"] == "ok")]
+
+
+CLAUSES: Clauses = {
+    "a group skips a visible record": by("group-skip", skip_in_a_group),
+    "a group commits a position behind a record that it never received": by(
+        "group-skip", commit_beyond
+    ),
+}

@@ -10,7 +10,7 @@ import polars as pl
 from linearizability.checkers.base import Checker, Needs, Scope, count, describe
 from linearizability.evidence.removals import still_there
 from linearizability.history import F, Type
-from linearizability.ingest import IS_DATA, IS_OK, KEY
+from linearizability.ingest import COMMITTED, IS_DATA, IS_OK, KEY
 from linearizability.reads.inferred_log import VISIBLE_COMMITTED, inferred_log
 
 GROUP = [*KEY, "group"]
@@ -36,18 +36,36 @@ IS_RESET = (
     & pl.col("offset").is_not_null()
 )
 """The condition on a row in which someone outside of the group, an operator, set its position."""
+BY_MEMBER = IS_OK & pl.col("group").is_not_null() & pl.col("member_id").is_not_null()
+IS_START = BY_MEMBER & (pl.col("f") == F.POSITION.value) & pl.col("offset").is_not_null()
+IS_AT_END = IS_START & (pl.col("asked") == "latest").fill_null(False)
+"""The condition on a row in which a member of a group without a position went to the log's end
+(auto.offset.reset)."""
+PASSES_OVER = IS_SEEK | IS_RESET | IS_AT_END
+"""The condition on a row that lets the group leave out the records below its new position."""
+BEGINS = IS_START & pl.col("asked").is_in(["earliest", "committed"]).fill_null(False)
+"""The condition on a row by which the group must receive every record from the row's offset on."""
+IS_PASSED = BY_MEMBER & (
+    ((pl.col("f") == F.COMMIT_OFFSETS.value) & pl.col("txn").is_null())
+    | ((pl.col("f") == F.SEND_OFFSETS.value) & (pl.col("txn_outcome") == COMMITTED))
+).fill_null(False)
+"""The condition on a row that commits a position of the group."""
 
 
 class GroupDelivery(Checker):
-    """A visible record was skipped: successful polls of subscribed members delivered a record
-    before it and one after it, but no poll of any member, successful or not, delivered it.
+    """A visible record was skipped: the group was known to stand before it, and later behind it,
+    but no poll of any member, successful or not, delivered it. The group stands before it if a
+    successful poll of a subscribed member delivered a lower offset, or if a member began at or
+    below it, at the log start or at the committed offset. It stands behind it if a poll delivered a
+    higher offset, or if the group's committed offset is higher: one that a member committed, by
+    itself or in a transaction that committed, or at which one began.
 
     Between two committed positions a group goes forward through the log, whatever its members are;
     a final read outside of the group proves nothing about it. A record is visible if it is plain,
     committed, or was received by some read_committed reader. A poll of unknown result explains
     records that are missing between those before and after it (`lost_polls`), and no others.
-    Records that a member skips by a seek, or an operator by a commit for the group, need not be
-    delivered. Source: docs, design#theconsumer
+    Records that a member skips by a seek, or because it began at the log's end, or an operator by a
+    commit for the group, need not be delivered. Source: docs, design#theconsumer
     (position, committed offsets). Counted: records in successful polls of members.
     """
 
@@ -74,7 +92,7 @@ class GroupDelivery(Checker):
         )
         found = not_sought_over(found, events)
         message = pl.format(
-            "group {} received offsets {} and {}, but no member ever received record {} at offset "
+            "group {} went from offset {} to {}, but no member ever received record {} at offset "
             "{}",
             "group",
             "low",
@@ -93,26 +111,23 @@ class GroupDelivery(Checker):
 
 
 def not_sought_over(records: pl.LazyFrame, events: pl.LazyFrame) -> pl.LazyFrame:
-    """Return the records without those that a member skipped by a seek, or an operator by a commit:
-    the ones between the group's last record before that and the new position."""
-    seeks = events.filter(IS_SEEK | IS_RESET).select(*GROUP, sought="offset", seek_op="op_id")
-    given = (
-        events.filter(COUNTED)
-        .join(seeks.select(GROUP).unique(), on=GROUP, how="semi")
-        .sort("op_id")
-        .select(*GROUP, "op_id", before=pl.col("offset").cum_max().over(GROUP))
+    """Return the records without those that the group may leave out (PASSES_OVER): the ones between
+    the position before that and the new one. The position before is the last record that the group
+    had received since the former move, or where that move had led."""
+    moves = events.filter(PASSES_OVER).select(
+        *GROUP, "op_id", reached=pl.col("offset") - 1, sought="offset"
     )
-    over = seeks.sort("seek_op").join_asof(
-        given,
-        left_on="seek_op",
-        right_on="op_id",
-        by=GROUP,
-        strategy="backward",
-        check_sortedness=False,
+    given = events.filter(COUNTED).join(moves.select(GROUP).unique(), on=GROUP, how="semi")
+    in_order = (
+        # Records of the same operation come first.
+        pl.concat([given.select(*GROUP, "op_id", reached="offset"), moves], how="diagonal")
+        .sort("op_id", pl.col("sought").is_not_null(), "sought", maintain_order=True)
+        .with_columns(moved=pl.col("sought").is_not_null().cum_sum().over(GROUP))
+        .with_columns(reached=pl.col("reached").cum_max().over(*GROUP, "moved"))
+        .with_columns(before=pl.col("reached").shift(1).over(GROUP).fill_null(-1))
     )
-    before = pl.col("before").fill_null(-1)
     sought_over = (
-        records.join(over.select(*GROUP, "sought", before=before), on=GROUP)
+        records.join(in_order.select(*GROUP, "sought", "before").drop_nulls("sought"), on=GROUP)
         .filter((pl.col("before") < pl.col("offset")) & (pl.col("offset") < pl.col("sought")))
         .select(*GROUP, "offset")
         .unique()
@@ -121,27 +136,38 @@ def not_sought_over(records: pl.LazyFrame, events: pl.LazyFrame) -> pl.LazyFrame
 
 
 def reaches(events: pl.LazyFrame) -> pl.LazyFrame:
-    """Return the lowest and highest offset that each group received without a lost poll between,
-    with their operations: low, low_op, high, high_op."""
-    given = events.filter(COUNTED)
+    """Return, without a lost poll between, the lowest offset behind which each group must have
+    received everything, and the highest to which it went, with their operations: low, low_op, high,
+    high_op."""
+    started_at = pl.when(BEGINS & (pl.col("asked") == "committed")).then("asked_offset")
+    told = events.filter(COUNTED | BEGINS | IS_PASSED).select(
+        *IN_ONE_SESSION,
+        "era",
+        "op_id",
+        low=pl.when(COUNTED).then("offset").when(BEGINS).then(pl.col("offset") - 1),
+        high=pl.when(COUNTED | IS_PASSED).then("offset").otherwise(started_at),
+    )
     # Rows of no era still follow those of their own session.
-    apart = given.filter(pl.col("era").is_null()).select(IN_ONE_SESSION).unique()
-    together = given.join(apart, on=IN_ONE_SESSION, how="semi", nulls_equal=True)
-    found = [
-        _ends(given.filter(pl.col("era").is_not_null()), [*GROUP, "era"]),
-        _ends(together.filter(pl.col("own_era").is_not_null()), IN_ONE_SESSION),
-    ]
-    return pl.concat([rows.select(*GROUP, "low", "low_op", "high", "high_op") for rows in found])
+    apart = told.filter(pl.col("era").is_null()).select(IN_ONE_SESSION).unique()
+    together = told.join(apart, on=IN_ONE_SESSION, how="semi", nulls_equal=True)
+    return pl.concat(
+        [
+            _ends(told.filter(pl.col("era").is_not_null()), [*GROUP, "era"]),
+            _ends(together.filter(pl.col("own_era").is_not_null()), IN_ONE_SESSION),
+        ]
+    )
 
 
-def _ends(given: pl.LazyFrame, of: list[str]) -> pl.LazyFrame:
+def _ends(told: pl.LazyFrame, of: list[str]) -> pl.LazyFrame:
+    is_low, is_high = pl.col("low") == pl.col("low").min(), pl.col("high") == pl.col("high").max()
     return (
-        given.sort("offset", "op_id")
-        .group_by(of)
+        told.group_by(of)
         .agg(
-            low=pl.col("offset").first(),
-            low_op=pl.col("op_id").first(),
-            high=pl.col("offset").last(),
-            high_op=pl.col("op_id").last(),
+            pl.col("low").min(),
+            pl.col("high").max(),
+            low_op=pl.col("op_id").filter(is_low).min(),
+            high_op=pl.col("op_id").filter(is_high).max(),
         )
+        .drop_nulls(["low", "high"])
+        .select(*GROUP, "low", "low_op", "high", "high_op")
     )

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from linearizability.twins.facts import Found, Row, is_data, is_proof, may_be_gone, operations
+from linearizability.twins.facts import Found, Row, is_data, is_proof, may_be_gone
 from linearizability.twins.readings import (
     groups_of,
     is_over,
@@ -19,31 +19,70 @@ def _stands_to_own(row: Row, lost: Row) -> str | None:
     return "after" if row["t_invoke_ns"] > lost["t_invoke_ns"] else None
 
 
-def _together(rows: list[Row], reads: list[Row]) -> list[list[Row]]:
-    """Return the records that the group received without a lost poll between, once for the whole
-    group and once for each session."""
-    lost = [(p, ns) for p, ns in polls_lost(rows) if p["group"] == reads[0]["group"]]
+def _edges(rows: list[Row], place: Any, group: str) -> list[Row]:
+    """Return the rows that show where the group stood: `low`, behind which it must have received
+    everything, and `high`, to which it went."""
+    found = []
+    for row in rows:
+        if (row["place"], row["group"]) != (place, group) or row["member_id"] is None:
+            continue
+        low = high = None
+        if row["type"] == "ok" and is_data(row):
+            low = high = row["offset"]
+        elif row["type"] == "ok" and row["f"] == "position" and row["offset"] is not None:
+            low = row["offset"] - 1 if row["asked"] in ("earliest", "committed") else None
+            high = row["asked_offset"] if row["asked"] == "committed" else None
+        elif row["type"] == "ok" and (
+            (row["f"] == "commit_offsets" and row["txn"] is None)
+            or (row["f"] == "send_offsets" and row["txn_outcome"] == "committed")
+        ):
+            high = row["offset"]
+        else:
+            continue
+        found.append(row | {"low": low, "high": high})
+    return found
+
+
+def _together(rows: list[Row], edges: list[Row], group: str) -> list[list[Row]]:
+    """Return the edges of the group without a lost poll between, once for the whole group and once
+    for each session."""
+    lost = [(p, ns) for p, ns in polls_lost(rows) if p["group"] == group]
     eras: dict[Any, list[Row]] = {}
     sessions: dict[Any, list[Row]] = {}
     alone = set()
-    for row in reads:
+    for row in edges:
         era = tuple(standing(rows, row, poll, ns) for poll, ns in lost)
         own = tuple(
             _stands_to_own(row, poll) for poll, _ in lost if poll["process"] == row["process"]
         )
         session = (row["process"], row["session"], own)
         if None in era:
-            alone.add(session)
+            alone.add(session[:2])
         else:
             eras.setdefault(era, []).append(row)
         if None not in own:
             sessions.setdefault(session, []).append(row)
-    return [*eras.values(), *(some for key, some in sessions.items() if key in alone)]
+    return [*eras.values(), *(some for key, some in sessions.items() if key[:2] in alone)]
+
+
+def _left_out(rows: list[Row], place: Any, group: str) -> list[tuple[int, int]]:
+    """Return the pairs of offsets between which the group may have left everything out."""
+    given = groups_of(rows).get((place, group), [])
+    told = [(r["op_id"], 0, 0, r["offset"]) for r in given]
+    told += [(r["op_id"], 1, r["offset"], r["offset"] - 1) for r in moves_of(rows, place, group)]
+    found, reached = [], -1
+    for _, is_move, sought, offset in sorted(told):
+        if is_move:
+            found.append((reached, sought))
+        reached = offset if is_move else max(reached, offset)
+    return found
 
 
 def group_delivery(rows: list[Row]) -> Found:
     found: Found = set()
-    for (place, group), reads in groups_of(rows).items():
+    groups = {(r["place"], r["group"]) for r in rows if r["group"] is not None}
+    for place, group in groups:
+        edges = _edges(rows, place, group)
         given = {
             r["offset"]
             for r in rows
@@ -59,22 +98,16 @@ def group_delivery(rows: list[Row]) -> Found:
         for (offset, _), proofs in log.items():
             if may_be_gone(rows, place, offset) or offset in given or not visible(proofs):
                 continue
-            if any(
-                max([r["offset"] for r in reads if r["op_id"] <= seek["op_id"]], default=-1)
-                < offset
-                < seek["offset"]
-                for seek in moves_of(rows, place, group)
-            ):
+            if any(low < offset < high for low, high in _left_out(rows, place, group)):
                 continue
             first = min(proofs, key=lambda r: r["op_id"])
-            around = [
-                (low["op_id"], high["op_id"], low, high)
-                for some in _together(rows, reads)
-                for low in [min(some, key=lambda r: (r["offset"], r["op_id"]))]
-                for high in [max(some, key=lambda r: (r["offset"], r["op_id"]))]
-                if low["offset"] < offset < high["offset"]
-            ]
+            around = []
+            for some in _together(rows, edges, group):
+                lows = [(r["low"], r["op_id"]) for r in some if r["low"] is not None]
+                highs = [(r["high"], r["op_id"]) for r in some if r["high"] is not None]
+                if lows and highs and min(lows)[0] < offset < max(highs)[0]:
+                    around.append((min(lows)[1], max(highs)[1]))
             if around:
-                _, _, low, high = min(around, key=lambda found: found[:2])
-                found.add(("group-skip", operations(first, low, high), place))
+                numbers = {first["op_id"], *min(around)}
+                found.add(("group-skip", tuple(sorted(numbers)), place))
     return found

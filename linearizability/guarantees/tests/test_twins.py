@@ -203,7 +203,7 @@ def offsets_of_groups() -> st.SearchStrategy[Row]:
             ),
             "type": OUTCOME,
             "offset": st.one_of(st.integers(0, 2), st.none()),
-            "asked": st.sampled_from(["committed", "earliest"]),
+            "asked": st.sampled_from(["committed", "committed", "earliest", "latest", "offset"]),
             "asked_offset": st.one_of(st.integers(0, 2), st.none()),
             "group": st.sampled_from(["g", "g", None]),
             "txn": st.sampled_from([None, None, 1]),
