@@ -1,4 +1,4 @@
-"""Limit the lines of functions (aim 50, limit 70) and files (aim 400, limit 600)."""
+"""Limit the lines of functions (aim 50, limit 70) and files (aim 400, limit 450)."""
 
 import ast
 from collections.abc import Iterator
@@ -7,7 +7,7 @@ from pathlib import Path
 from ci.checks.sources import parsed, python_files
 
 FUNCTION_LINES_AIM, FUNCTION_LINES_MAX = 50, 70
-FILE_LINES_AIM, FILE_LINES_MAX = 400, 600
+FILE_LINES_AIM, FILE_LINES_MAX = 400, 450
 
 
 def measured(root: Path) -> Iterator[tuple[str, str, int]]:

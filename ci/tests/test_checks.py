@@ -114,7 +114,7 @@ PLANTED: dict[str, list[tuple[str, str, str]]] = {
     ],
     "sizes": [
         ("ci/a.py", "def f():\n" + "    pass\n" * FUNCTION_LINES_MAX, "function of 71 lines"),
-        ("ci/b.py", "pass\n" * (FILE_LINES_MAX + 1), "file of 601 lines"),
+        ("ci/b.py", "pass\n" * (FILE_LINES_MAX + 1), "file of 451 lines"),
     ],
     "diagrams": [
         ("reference_impl/README.md", "no marks\n", "has no lines"),

@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from functools import cached_property
 
-from conformance.cases.framing.minimal_requests import Subject
+from conformance.cases.framing.subject import Subject
 from conformance.wire import NONCE, Topic, Wire, batch
 from reference_impl.wire import ErrorCode
 

@@ -10,14 +10,8 @@ from conformance.case import Deviation
 from conformance.invariants import INVARIANTS, check
 from conformance.invariants.topics import others_write
 from conformance.tests.fake import piece, response
-from conformance.tests.invariant_samples import (
-    OFFSETS,
-    SAMPLES,
-    Sample,
-    fetch_asked,
-    fetched,
-    with_value,
-)
+from conformance.tests.invariant_answers import OFFSETS, fetch_asked, fetched
+from conformance.tests.invariant_samples import SAMPLES, Sample, with_value
 from conformance.wire import api_key, request
 from reference_impl.wire import Struct
 

@@ -15,7 +15,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from conformance.cases.cluster.test_controllers import at_active
-from conformance.cases.framing.minimal_requests import NOBODY, REQUESTS, Subject, minimal_request
+from conformance.cases.framing.minimal_requests import NOBODY, REQUESTS, minimal_request
+from conformance.cases.framing.subject import Subject
 from conformance.connection import Connection, ConnectionClosed, NoAnswer, api_key, request
 from conformance.fuzz.mutants import filled
 from conformance.target.examination import CAMEL, Examined

@@ -8,7 +8,8 @@ from typing import Any
 import pytest
 
 from conformance.case import Unsupported, case, each, expect, expect_that
-from conformance.cases.framing.minimal_requests import Subject, minimal_request
+from conformance.cases.framing.minimal_requests import minimal_request
+from conformance.cases.framing.subject import Subject
 from conformance.cases.list_offsets.test_list_offsets import LATEST
 from conformance.clients.members import GROUP, NOT_YET, TRANSACTION, coordinator
 from conformance.wire import Connection, Topic, Wire, batch, eventually, part

@@ -6,40 +6,17 @@ has one; an API that is missing fails the case that asks for it, so that none is
 
 from __future__ import annotations
 
-import base64
-import uuid
 from collections.abc import Callable, Mapping
-from functools import cached_property
 from typing import Any
 
-from conformance.wire import Topic, Wire, batch, part, request
+from conformance.cases.framing.subject import Subject
+from conformance.wire import batch, part, request
 from reference_impl.wire import Struct
 
 NOBODY = 2**31 - 1
 """A node id that no cluster uses."""
 TOPIC_RESOURCE = 2
 USER = "touchstone"
-
-
-class Subject:
-    """The names and ids in the requests of one case: unused ones, and a topic if one is needed."""
-
-    def __init__(self, wire: Wire) -> None:
-        self.wire = wire
-        self.name = wire.new_name()
-        self.member = base64.urlsafe_b64encode(uuid.uuid4().bytes).decode().rstrip("=")
-        """The member id: a UUID, since members choose their own ids (KIP-848)."""
-
-    @cached_property
-    def topic(self) -> Topic:
-        """The topic, with one partition and one record."""
-        topic = self.wire.create_topic()
-        self.wire.produce(topic, batch(b"a").encode())
-        return topic
-
-    def new_name(self) -> str:
-        """Return a name for something that one request creates, such as a topic or a group."""
-        return self.wire.new_name()
 
 
 Fields = Mapping[str, Any]

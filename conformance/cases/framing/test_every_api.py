@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 
 from conformance.case import Deviation, case, expect, expect_that
-from conformance.cases.framing.minimal_requests import REQUESTS, Subject, minimal_request
+from conformance.cases.framing.minimal_requests import REQUESTS, minimal_request
+from conformance.cases.framing.subject import Subject
 from conformance.cases.quotas.quotas import require_no_quotas
 from conformance.session.examining import EXAMINED
 from conformance.wire import Wire, api_key, eventually

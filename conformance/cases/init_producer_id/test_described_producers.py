@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from conformance.case import case, expect, expect_that
-from conformance.cases.init_producer_id.test_idempotence import init_producer_id
+from conformance.cases.init_producer_id.idempotent_producer import init_producer_id
 from conformance.cases.log.segments import now_ms
 from conformance.clients.producers import describe_producers, described_producers, state_of
 from conformance.clients.transactions import Producer, wait_until_ended

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import time
-from dataclasses import dataclass
 
 import pytest
 
 from conformance.case import case, expect, expect_that
+from conformance.cases.init_producer_id.idempotent_producer import Producer, init_producer_id
 from conformance.cases.list_offsets.test_delete_records import delete_records
 from conformance.clients.producers import described_producers, state_of
 from conformance.clients.transactions import Producer as Transactional
@@ -15,69 +15,12 @@ from conformance.clients.transactions import wait_until_ended
 from conformance.target.examination import Examined
 from conformance.target.restarts import restarting
 from conformance.target.variants import SHORT_LIVED
-from conformance.wire import Topic, Wire, batch, eventually
-from reference_impl.wire import ErrorCode, Struct
+from conformance.wire import Wire, batch, eventually
+from reference_impl.wire import ErrorCode
 
 V2 = (3, 13)
 EXPIRATION_S = int(SHORT_LIVED["producer.id.expiration.ms"]) / 1000
 OUT_OF_ORDER = ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER
-
-
-def init_producer_id(wire: Wire, version: int | None = None) -> Struct:
-    """Return the answer to InitProducerId once the broker can give ids. A broker that has just
-    started answers COORDINATOR_LOAD_IN_PROGRESS (14) until the controller has given it a block of
-    ids (class RPCProducerIdManager; seen on Apache Kafka 4.3.1)."""
-    answer = eventually(
-        lambda: wire.call(
-            "InitProducerId", version, transactional_id=None, transaction_timeout_ms=60_000
-        ),
-        lambda a: a.error_code != ErrorCode.COORDINATOR_LOAD_IN_PROGRESS,
-        "InitProducerId is served",
-    )
-    expect(answer.error_code, ErrorCode.NONE, "InitProducerId error")
-    return answer  # type: ignore[no-any-return]
-
-
-@dataclass
-class Producer:
-    """An idempotent producer of one partition, whose every header field a case chooses."""
-
-    wire: Wire
-    topic: Topic
-    version: int
-    producer_id: int
-    epoch: int = 0
-
-    @staticmethod
-    def new(wire: Wire, version: int) -> Producer:
-        answer = init_producer_id(wire)
-        return Producer(wire, wire.create_topic(), version, answer.producer_id)
-
-    def send(self, sequence: int, count: int = 1, epoch: int | None = None) -> Struct:
-        """Send `count` records from `sequence` on."""
-        values = [b"%d" % (sequence + n) for n in range(count)]
-        records = batch(
-            *values,
-            producer_id=self.producer_id,
-            base_sequence=sequence,
-            producer_epoch=self.epoch if epoch is None else epoch,
-        )
-        return self.wire.produce(self.topic, records.encode(), self.version)
-
-    def accept(self, sequence: int, count: int = 1, epoch: int | None = None) -> int:
-        """Send records that must be accepted. Return their base offset."""
-        answer = self.send(sequence, count, epoch)
-        expect(answer.error_code, ErrorCode.NONE, f"error for sequence {sequence}")
-        return int(answer.base_offset)
-
-    def refuse(
-        self, code: ErrorCode, sequence: int, count: int = 1, epoch: int | None = None
-    ) -> None:
-        """Send records that must be refused with this error and not appended."""
-        end = self.wire.end_offset(self.topic)
-        answer = self.send(sequence, count, epoch)
-        expect(answer.error_code, code, f"error for sequence {sequence}")
-        expect(self.wire.end_offset(self.topic), end, "end offset afterwards")
 
 
 @case("IDEM-01", "InitProducerId", spec="KIP-98, InitProducerId; KIP-730")

@@ -12,7 +12,6 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from itertools import count
 from random import Random
-from uuid import UUID
 
 from reference_impl.core.broker import Broker
 from reference_impl.core.configs.broker import BrokerConfig
@@ -40,14 +39,18 @@ from reference_impl.core.events import (
     TimerKey,
 )
 from reference_impl.core.handlers import BROKER, CONTROLLER, QUORUM
-from reference_impl.core.log.directories.data_directory import uuid_of
 from reference_impl.core.node import Node
-from reference_impl.core.quorum.snapshots.formatting import first_voter, format_voters
-from reference_impl.core.quorum.voters.voter_set import Voter, voters_of
+from reference_impl.core.quorum.snapshots.formatting import format_voters
+from reference_impl.core.quorum.voters.voter_set import voters_of
 from reference_impl.core.requests.api import Api, Served
 from reference_impl.core.rules import Rules
-from reference_impl.core.security.listeners import Endpoint
 from reference_impl.core.storage import MemoryStorage
+from reference_impl.core.tests.node_identities import (
+    CONTROLLER_PORT,
+    address,
+    format_directory,
+    voter,
+)
 from reference_impl.links.effects import Ask, Destination, HangUp
 from reference_impl.wire import (
     ApiKey,
@@ -60,8 +63,6 @@ from reference_impl.wire import (
 
 NODES = (1, 2, 3)
 START_MS = 1_700_000_000_000
-CLUSTER_ID = "touchstone-test-clust1"
-CONTROLLER_PORT = 9093
 CLIENT = 1
 """The connection on which the test itself asks; those between nodes have greater numbers."""
 Handle = Callable[[Broker, Request], Iterator[Effect]]
@@ -378,11 +379,6 @@ class Cluster:
         )
 
 
-def address(node: int) -> Endpoint:
-    """Return the address of a node."""
-    return Endpoint(f"node-{node}", 9092)
-
-
 def served_with(apis: Mapping[int, Handle]) -> Served:
     """Return the tables of a node, with some handlers of the brokers' listener replaced."""
     replaced = {key: Api(handle, 0, 20) for key, handle in apis.items()}
@@ -393,22 +389,3 @@ class ChangeableCluster(Cluster):
     """A cluster whose voters can be added and removed; its observers are controllers (KIP-853)."""
 
     has_voters_in_log = True
-
-
-def voter(node: int) -> Voter:
-    """Return the voter that a node of this cluster is."""
-    controller = {"CONTROLLER": replace(address(node), port=CONTROLLER_PORT)}
-    return first_voter(node, directory_id(node), controller)
-
-
-def directory_id(node: int) -> UUID:
-    """Return the id of the first directory of a node."""
-    return uuid_of(f"{node}{'A' * 21}")
-
-
-def format_directory(storage: MemoryStorage, node: int, fill: str = "A") -> None:
-    """Make the disk one of a node of this cluster, as `kafka-storage format` does. fill: a letter
-    of the directory's id."""
-    storage.make_directory("data")
-    lines = f"cluster.id={CLUSTER_ID}\ndirectory.id={node}{fill * 20}A\nnode.id={node}\nversion=1\n"
-    storage.write_atomically("data/meta.properties", lines.encode())

@@ -10,7 +10,8 @@ import pytest
 from reference_impl.core.effects import Effect, Failed, Respond
 from reference_impl.core.quorum import messages
 from reference_impl.core.quorum.metadata_log import TOPIC_ID
-from reference_impl.core.tests.cluster import CLUSTER_ID, Cluster
+from reference_impl.core.tests.cluster import Cluster
+from reference_impl.core.tests.node_identities import CLUSTER_ID
 from reference_impl.core.tests.replicated_cluster import CREATE, FAST
 from reference_impl.core.tests.test_voter_changes import quorum_of as changeable_quorum
 from reference_impl.wire import ApiKey, Struct

@@ -12,7 +12,7 @@ from reference_impl.core.partitions.partition import Partition
 from reference_impl.core.replication.directories import directory_of
 from reference_impl.core.rules import Rules
 from reference_impl.core.storage import MemoryStorage, StorageError
-from reference_impl.core.tests.cluster import format_directory
+from reference_impl.core.tests.node_identities import format_directory
 from reference_impl.core.tests.replicated_cluster import ReplicatedCluster, values_of
 from reference_impl.wire import ErrorCode, definition
 

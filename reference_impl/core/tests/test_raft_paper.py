@@ -22,8 +22,9 @@ from reference_impl.core.rules import Rules
 from reference_impl.core.rules.agreeing import Agreeing
 from reference_impl.core.storage import MemoryStorage
 from reference_impl.core.tests import test_catching_up, test_quorum, test_voter_changes
-from reference_impl.core.tests.cluster import START_MS, Cluster, format_directory
+from reference_impl.core.tests.cluster import START_MS, Cluster
 from reference_impl.core.tests.hostile_quorum import Broken, Watcher
+from reference_impl.core.tests.node_identities import format_directory
 from reference_impl.core.tests.test_quorum import quorum_of
 from reference_impl.wire import ApiKey, definition, read_header
 

@@ -18,16 +18,14 @@ from reference_impl.core.quorum import messages
 from reference_impl.core.quorum.voters.voter_set import voters_of
 from reference_impl.core.rules import Rules
 from reference_impl.core.storage import MemoryStorage
-from reference_impl.core.tests.cluster import (
-    CLIENT,
+from reference_impl.core.tests.cluster import CLIENT, ChangeableCluster, Cluster
+from reference_impl.core.tests.hostile_quorum import Broken, Schedule, Watcher
+from reference_impl.core.tests.node_identities import (
     CLUSTER_ID,
-    ChangeableCluster,
-    Cluster,
     directory_id,
     format_directory,
     voter,
 )
-from reference_impl.core.tests.hostile_quorum import Broken, Schedule, Watcher
 from reference_impl.wire import ApiKey, ErrorCode, Struct, definition
 
 ADD, REMOVE = definition("AddRaftVoterRequest"), definition("RemoveRaftVoterRequest")

@@ -1,4 +1,4 @@
-"""Tricky histories of Jepsen's in which nothing is amiss."""
+"""Tricky histories of Jepsen's in which nothing is amiss: sends, transactions, positions."""
 
 from __future__ import annotations
 
@@ -10,13 +10,11 @@ from ci.tests.jepsen_histories import (
     WHOLE,
     Event,
     assign,
-    at,
     begin,
     crash,
     end,
     fail,
     info,
-    nemesis,
     ok,
     poll,
     send,
@@ -24,7 +22,7 @@ from ci.tests.jepsen_histories import (
     txn,
 )
 
-VALID: dict[str, list[Event]] = {
+VALID_WRITES: dict[str, list[Event]] = {
     # --- unknown outcomes ---
     "an unknown send comes in after a later one": [
         *info(0, send(1, 100)),
@@ -285,148 +283,5 @@ VALID: dict[str, list[Event]] = {
         *txn(8, "ok", poll(2, (0, 200)), send(3, 301, 2)),
         *assign(7, 3),
         *ok(7, poll(3, (0, 300), (2, 301))),
-    ],
-    # --- readers ---
-    "one reader sees a prefix, another one the whole": [*THREE, *ok(8, poll(1, (0, 100))), *WHOLE],
-    "polls give nothing": [
-        *ok(9, NOTHING),
-        *ok(9, poll(1)),
-        *TWO,
-        *ok(9, poll(1, (0, 100))),
-        *ok(9, NOTHING),
-        *ok(9, poll(1, (1, 101))),
-        *begin(9, NOTHING),
-    ],
-    "a poll is under way when all ends": [
-        *TWO,
-        *ok(9, poll(1, (0, 100), (1, 101))),
-        *begin(9, NOTHING),
-    ],
-    "polls overlap sends": [
-        *begin(9, NOTHING),
-        *begin(0, send(1, 100)),
-        *begin(1, send(1, 101)),
-        *end(9, "ok", poll(1, (0, 101), (1, 100))),
-        *end(0, "ok", send(1, 100, 1)),
-        *end(1, "ok", send(1, 101, 0)),
-    ],
-    "a final read that is marked counts from its beginning": [
-        *TWO,
-        *begin(0, send(1, 102)),
-        *assign(9, 1, final=True),
-        *ok(9, poll(1, (0, 100), (1, 101)), final=True),
-        *end(0, "ok", send(1, 102, 2)),
-        *ok(0, send(1, 103, 3)),
-    ],
-    "only completions say that a read is the final one": [
-        *TWO,
-        *begin(9, NOTHING),
-        *begin(0, send(1, 102)),
-        *end(9, "ok", poll(1, (0, 100), (1, 101)), final=True),
-        *end(0, "ok", send(1, 102, 2)),
-    ],
-    "a slow reader comes back after an hour, when it is given all": [
-        *assign(9, 1),
-        *TWO,
-        *at(3600),
-        *ok(9, poll(1, (0, 100), (1, 101))),
-    ],
-    "an aborted transaction's gap keeps nobody waiting": [
-        *assign(9, 1),
-        *ok(0, send(1, 100, 0)),
-        *txn(0, "fail", send(1, 101, 2)),
-        *ok(9, poll(1, (0, 100))),
-        *at(100),
-        *ok(9, NOTHING),
-        *at(200),
-        *ok(9, NOTHING),
-    ],
-    "a partition of the network keeps a reader waiting": [
-        *assign(9, 1),
-        *TWO,
-        *at(5),
-        *nemesis("start-partition"),
-        *at(10),
-        *ok(9, NOTHING),
-        *at(100),
-        *ok(9, NOTHING),
-        *at(200),
-        *ok(9, NOTHING),
-        *nemesis("stop-partition"),
-        *at(210),
-        *ok(9, poll(1, (0, 100), (1, 101))),
-    ],
-    "one of two faults still keeps a reader waiting": [
-        *assign(9, 1),
-        *TWO,
-        *at(5),
-        *nemesis("kill"),
-        *nemesis("pause"),
-        *nemesis("resume"),
-        *at(10),
-        *ok(9, NOTHING),
-        *at(100),
-        *ok(9, NOTHING),
-        *nemesis("start"),
-        *at(110),
-        *ok(9, poll(1, (0, 100), (1, 101))),
-    ],
-    "an open transaction keeps readers waiting": [
-        *assign(9, 1),
-        *begin(0, send(1, 100), f="txn"),
-        *ok(1, send(1, 101, 1)),
-        *ok(9, NOTHING),
-        *at(100),
-        *ok(9, NOTHING),
-        *at(200),
-        *end(0, "ok", send(1, 100, 0), f="txn"),
-        *ok(9, poll(1, (0, 100), (1, 101))),
-    ],
-    # --- numbers and names ---
-    "all at one time": [
-        event | {"time": 7}
-        for event in [
-            *THREE,
-            *ok(1, send(1, 99, 3)),
-            *ok(9, poll(1, (0, 100), (1, 101), (2, 102), (3, 99))),
-        ]
-    ],
-    "keys with names": [
-        *ok(0, send("orders", 100, 0), send("t-0", 100, 0)),
-        *assign(9, "orders", "t-0"),
-        *ok(9, poll("orders", (0, 100)), poll("t-0", (0, 100))),
-    ],
-    "keys that are texts of digits, other than numbers": [
-        *ok(0, send("007", 100, 0)),
-        *ok(0, send(7, 100, 0)),
-        *ok(9, poll("007", (0, 100)), poll(7, (0, 100))),
-    ],
-    "a key with the name that we give to numbers": [
-        *ok(0, send("jepsen", 100, 0)),
-        *ok(0, send("jepsen'", 100, 0)),
-        *ok(0, send(0, 100, 0)),
-        *ok(9, poll("jepsen", (0, 100)), poll("jepsen'", (0, 100)), poll(0, (0, 100))),
-    ],
-    "keys that are large numbers": [
-        *ok(0, send(2**40, 100, 0)),
-        *assign(9, 2**40),
-        *ok(9, poll(2**40, (0, 100))),
-    ],
-    "large offsets, and values below zero": [
-        *ok(0, send(1, -5, 2**53 + 1)),
-        *ok(0, send(1, -(2**62), 2**53 + 3)),
-        *ok(9, poll(1, (2**53 + 1, -5), (2**53 + 3, -(2**62)))),
-    ],
-    "an acknowledged offset is not told": [
-        *ok(0, send(1, 100)),
-        *ok(0, send(1, 101)),
-        *ok(9, poll(1, (3, 100), (4, 101))),
-    ],
-    "others' operations, and the nemesis, mean nothing": [
-        *TWO,
-        {"process": "nemesis", "type": "info", "f": "kill", "value": "n1"},
-        {"process": 7, "type": "invoke", "f": "debug-topic-partitions", "value": [1]},
-        {"process": 7, "type": "ok", "f": "debug-topic-partitions", "value": {"1": None}},
-        *ok(9, poll(1, (0, 100), (1, 101))),
     ],
 }
