@@ -1,5 +1,5 @@
-"""Provide what every test of every package shares: the markers `needs`, `nightly` and `seeds`, what
-random tests draw, and the time budget.
+"""Provide what every test of every package shares: the markers `needs`, `nightly`, `sliced` and
+`seeds`, what random tests draw, and the time budget.
 
 A test whose component is missing is not skipped in silence: it is left out and listed at the end,
 under "not run (component missing)", with the command that brings the component.
@@ -185,11 +185,23 @@ def missing_components(item: pytest.Item) -> tuple[str, ...]:
         raise pytest.UsageError(f"{item.nodeid}: {error}") from error
 
 
+def is_nightly(item: pytest.Item, seen: Counter[str]) -> bool:
+    """Return whether the item is for the night: it says so itself, or its test is marked
+    `sliced(N)`, of whose cases all but every Nth are. seen: how many cases of each test came
+    before."""
+    test = item.nodeid.partition("[")[0]
+    seen[test] += 1
+    sliced = item.get_closest_marker("sliced")
+    left_for_the_night = sliced is not None and (seen[test] - 1) % sliced.args[0] != 0
+    return left_for_the_night or item.get_closest_marker("nightly") is not None
+
+
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     run: list[pytest.Item] = []
     left_out: list[pytest.Item] = []
+    seen: Counter[str] = Counter()
     for item in items:
-        if item.get_closest_marker("nightly") and not config.getoption("--nightly"):
+        if is_nightly(item, seen) and not config.getoption("--nightly"):
             config.stash[_nightly] += 1
             left_out.append(item)
         elif missing := missing_components(item):

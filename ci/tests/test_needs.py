@@ -27,7 +27,9 @@ def run_pytest(folder: Path, tests: str, *arguments: str) -> tuple[int, str]:
     (folder / "conftest.py").write_text(
         (places.ROOT / "conftest.py").read_text() + DOCTOR_WITHOUT_GO
     )
-    (folder / "pytest.ini").write_text("[pytest]\nmarkers =\n  needs: x\n  nightly: x\n seeds: x\n")
+    (folder / "pytest.ini").write_text(
+        "[pytest]\nmarkers =\n  needs: x\n  nightly: x\n seeds: x\n sliced: x\n"
+    )
     (folder / "test_sample.py").write_text("import pytest\n" + tests)
     command = [sys.executable, "-m", "pytest", "-p", "no:cacheprovider", *arguments]
     done = subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=600)
@@ -78,6 +80,15 @@ def test_nightly_tests_run_on_request_only(tmp_path: Path) -> None:
     assert "1 passed, 1 deselected" in usual and "1 tests are nightly" in usual
     _, nightly = run_pytest(tmp_path, tests, "--nightly")
     assert "2 passed" in nightly and "are nightly" not in nightly
+
+
+def test_of_a_sliced_test_the_first_of_every_n_cases_run(tmp_path: Path) -> None:
+    cases = '@pytest.mark.sliced(3)\n@pytest.mark.parametrize("number", range(7))\n'
+    tests = f"{cases}def test_numbers(number): assert number % 3 == 0\n"
+    _, usual = run_pytest(tmp_path, tests)
+    assert "3 passed, 4 deselected" in usual and "4 tests are nightly" in usual
+    _, nightly = run_pytest(tmp_path, tests, "--nightly")
+    assert "4 failed, 3 passed" in nightly
 
 
 DRAWING = """

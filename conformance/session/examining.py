@@ -86,6 +86,7 @@ def pytest_unconfigure(config: pytest.Config) -> None:
         config.stash[EXAMINED].stop(config.stash[ENDING].removal_s())
     if INTERRUPTS in config.stash:
         config.stash[INTERRUPTS].__exit__()
+        PATIENCE.forget()  # whoever runs an examination in its own process goes on after it
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:

@@ -13,6 +13,7 @@ import pytest
 Run = tuple[str, str, str]
 """The nemesis, the number of nodes, and the seed."""
 SCENES = (("kill", "1"), ("reset", "1"), ("kill-leader", "3"), ("partition-ring", "3"))
+ANOTHER_SEED = (*SCENES[0], "2")
 
 
 def hashes_in_a_process(runs: Sequence[Run], hash_seed: str) -> dict[Run, str]:
@@ -30,9 +31,9 @@ def hashes_in_a_process(runs: Sequence[Run], hash_seed: str) -> dict[Run, str]:
 
 @pytest.fixture(scope="module")
 def twice() -> tuple[dict[Run, str], dict[Run, str]]:
-    """Make the runs in two processes at once; the second process makes only those of the first
-    seed, in reverse order. Return the hashes of both."""
-    first = [(*scene, seed) for scene in SCENES for seed in ("1", "2")]
+    """Make the runs in two processes at once; the second process makes those of the first seed in
+    reverse order. Return the hashes of both."""
+    first = [*((*scene, "1") for scene in SCENES), ANOTHER_SEED]
     again = [(*scene, "1") for scene in reversed(SCENES)]
     with ThreadPoolExecutor(2) as pool:
         one, other = pool.map(hashes_in_a_process, (first, again), ("0", "4711"))
@@ -46,4 +47,4 @@ def test_the_same_seed_gives_the_same_history_and_disks(
     first, again = twice
     assert len(first[nemesis, nodes, "1"]) == 64
     assert first[nemesis, nodes, "1"] == again[nemesis, nodes, "1"]
-    assert first[nemesis, nodes, "1"] != first[nemesis, nodes, "2"]
+    assert first[nemesis, nodes, "1"] != first[ANOTHER_SEED]

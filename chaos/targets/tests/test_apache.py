@@ -69,6 +69,7 @@ def read(cluster: Cluster, count: int) -> list[str]:
     return values
 
 
+@pytest.mark.nightly
 def test_one_node_of_3_9_keeps_what_it_acknowledged_through_a_kill(tmp_path: Path) -> None:
     cluster = parse_target("apache:3.9").start(tmp_path, 1, {"num.partitions": "3"})
     try:

@@ -110,6 +110,7 @@ def log_end(cluster: Cluster) -> int:
 
 
 @needs_disks
+@pytest.mark.sliced(2)
 def test_each_fault_of_a_disk_is_felt_and_healed(flushing: Cluster) -> None:
     cluster = flushing
     send(cluster, 1)
@@ -135,6 +136,7 @@ def test_each_fault_of_a_disk_is_felt_and_healed(flushing: Cluster) -> None:
 
 
 @needs_disks
+@pytest.mark.sliced(2)
 @pytest.mark.parametrize("target", TARGETS)
 def test_a_loss_of_power_takes_what_default_flushing_left_to_the_system(
     target: str, tmp_path: Path

@@ -50,6 +50,7 @@ def planted(name: str) -> list[Row]:
     return stripped(min(islice(filter(None, attempts), 5), key=len))
 
 
+@pytest.mark.sliced(3)
 @pytest.mark.parametrize("name", MUTATORS)
 def test_a_planted_anomaly_shrinks_to_a_handful_and_is_still_there(name: str) -> None:
     events = frame(planted(name))

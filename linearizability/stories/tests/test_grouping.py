@@ -182,6 +182,7 @@ def broken(name: str, *, repeated: bool) -> list[tuple[str, list[Row]]]:
     return found
 
 
+@pytest.mark.sliced(3)
 @pytest.mark.parametrize(
     ("name", "repeated"),
     [

@@ -44,6 +44,7 @@ def managed(said: dict[str, Said]) -> tuple[str, str]:
     return found[1], found[2]
 
 
+@pytest.mark.nightly
 def test_java(cluster: Cluster, tmp_path: Path) -> None:
     server = ("--bootstrap-server", cluster.listeners["SASL"])
     plain = f'{MODULES}.plain.PlainLoginModule required username="alice"'
