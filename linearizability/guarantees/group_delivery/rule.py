@@ -138,14 +138,20 @@ def not_sought_over(records: pl.LazyFrame, events: pl.LazyFrame) -> pl.LazyFrame
 def reaches(events: pl.LazyFrame) -> pl.LazyFrame:
     """Return, without a lost poll between, the lowest offset behind which each group must have
     received everything, and the highest to which it went, with their operations: low, low_op, high,
-    high_op."""
+    high_op. Groups that received nothing of a partition are left out: they may only keep a
+    position there."""
     started_at = pl.when(BEGINS & (pl.col("asked") == "committed")).then("asked_offset")
-    told = events.filter(COUNTED | BEGINS | IS_PASSED).select(
-        *IN_ONE_SESSION,
-        "era",
-        "op_id",
-        low=pl.when(COUNTED).then("offset").when(BEGINS).then(pl.col("offset") - 1),
-        high=pl.when(COUNTED | IS_PASSED).then("offset").otherwise(started_at),
+    readers = events.filter(COUNTED).select(GROUP).unique()
+    told = (
+        events.filter(COUNTED | BEGINS | IS_PASSED)
+        .join(readers, on=GROUP, how="semi")
+        .select(
+            *IN_ONE_SESSION,
+            "era",
+            "op_id",
+            low=pl.when(COUNTED).then("offset").when(BEGINS).then(pl.col("offset") - 1),
+            high=pl.when(COUNTED | IS_PASSED).then("offset").otherwise(started_at),
+        )
     )
     # Rows of no era still follow those of their own session.
     apart = told.filter(pl.col("era").is_null()).select(IN_ONE_SESSION).unique()

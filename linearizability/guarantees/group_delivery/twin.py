@@ -80,8 +80,7 @@ def _left_out(rows: list[Row], place: Any, group: str) -> list[tuple[int, int]]:
 
 def group_delivery(rows: list[Row]) -> Found:
     found: Found = set()
-    groups = {(r["place"], r["group"]) for r in rows if r["group"] is not None}
-    for place, group in groups:
+    for place, group in groups_of(rows):
         edges = _edges(rows, place, group)
         given = {
             r["offset"]
