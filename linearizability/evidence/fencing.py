@@ -18,7 +18,8 @@ kinds of rows:
 - `early`: a commit was refused as fenced although nothing can have fenced its producer
   (`early_aborts`).
 
-known_ns: when an answer first proved the epoch. asked_ns: when the last request was invoked.
+known_ns: when an answer first proved the epoch. asked_ns: when the last request was invoked (of
+`wrote`: before the last record was appended).
 """
 
 from __future__ import annotations
@@ -245,8 +246,9 @@ def pairs(events: pl.LazyFrame) -> pl.LazyFrame:
 
 def written(events: pl.LazyFrame) -> pl.LazyFrame:
     """Return the sends of each transaction, partition and epoch: the first that was acknowledged,
-    and the last that was invoked. Only records that were sent once, and that raw reads show in one
-    epoch, count."""
+    and the last request that was invoked before all of its records were appended. That is the send
+    itself or, for one that nobody acknowledged, an acknowledged send of a record before it in the
+    log. Only records that were sent once, and that raw reads show in one epoch, count."""
     shown = (
         events.filter(IS_RAW & pl.col("control").is_null() & NAMES_EPOCH)
         .group_by(*KEY, "value")
@@ -254,6 +256,7 @@ def written(events: pl.LazyFrame) -> pl.LazyFrame:
             pl.col("offset").min(),
             pl.col("producer_id").first(),
             pl.col("producer_epoch").first(),
+            places=pl.col("offset").n_unique(),
             ids=pl.col("producer_id").n_unique(),
             epochs=pl.col("producer_epoch").n_unique(),
         )
@@ -267,18 +270,49 @@ def written(events: pl.LazyFrame) -> pl.LazyFrame:
         "op_id",
         "t_invoke_ns",
         done_ns=pl.when(ACKNOWLEDGED).then("t_complete_ns"),
+        is_open=~IS_OK,
     )
     once = sent.join(shown, on=[*KEY, "value"]).unique([*KEY, "value"], keep="none")
+    in_transactions = appended(once.filter(pl.col("txn").is_not_null()), events)
     return (
-        once.filter(pl.col("txn").is_not_null())
-        .sort("t_invoke_ns", "op_id", "offset")
+        in_transactions.sort("asked_ns", "asked_op", "offset")
         .group_by(*KEY, *OF_TRANSACTION)
         .agg(
             pl.col("offset").last(),
+            pl.col("asked_ns").last(),
+            pl.col("asked_op").last(),
             known_ns=pl.col("done_ns").min(),
             known_op=pl.col("op_id").filter(pl.col("done_ns") == pl.col("done_ns").min()).min(),
-            asked_ns=pl.col("t_invoke_ns").max(),
-            asked_op=pl.col("op_id").last(),
         )
         .with_columns(kind=pl.lit(WROTE))
+    )
+
+
+def appended(records: pl.LazyFrame, events: pl.LazyFrame) -> pl.LazyFrame:
+    """Return the records with the last request (asked_ns, asked_op) that was certainly invoked
+    before each was appended."""
+    acked = events.filter(ACKNOWLEDGED).sort("offset", "op_id")
+    is_latest = (pl.col("t_invoke_ns") > pl.col("latest_ns").shift(1).over(KEY)).fill_null(True)
+    latest = (
+        acked.with_columns(latest_ns=pl.col("t_invoke_ns").cum_max().over(KEY))
+        .with_columns(latest_op=pl.when(is_latest).then("op_id").forward_fill().over(KEY))
+        .select(*KEY, "latest_ns", "latest_op", stands="offset")
+    )
+    behind = (
+        pl.col("is_open") & (pl.col("places") == 1) & (pl.col("latest_ns") > pl.col("t_invoke_ns"))
+    )
+    return (
+        records.sort("offset")
+        .join_asof(
+            latest,
+            left_on="offset",
+            right_on="stands",
+            by=KEY,
+            strategy="backward",
+            check_sortedness=False,
+        )
+        .with_columns(
+            asked_ns=pl.when(behind).then("latest_ns").otherwise("t_invoke_ns"),
+            asked_op=pl.when(behind).then("latest_op").otherwise("op_id"),
+        )
     )

@@ -6,6 +6,7 @@ a fact about a row or an offset.
 
 from __future__ import annotations
 
+import json
 from collections import Counter
 from collections.abc import Mapping
 from typing import Any
@@ -35,13 +36,29 @@ def resolve(rows: list[Row]) -> list[Row]:
                     by_txn.setdefault(row["txn"], set()).add(marker)
     for row in rows:
         row["outcome"] = _send_outcome(rows, row, markers, by_txn) if row["f"] == "send" else None
+    may_last_ns = longest_ns(rows)
     for row in rows:
+        row["longest_ns"] = may_last_ns
         ended = row["txn"] is not None
         row["txn_outcome"] = txn_outcome(rows, row["txn"], by_txn) if ended else None
         row |= _told(rows, row["txn"])
         if is_data(row):
             row["outcome"] = _poll_outcome(rows, row, markers)
     return rows
+
+
+def longest_ns(rows: list[Row]) -> int | None:
+    """Return the longest transaction time-out of any producer, or None unless all have reported
+    theirs."""
+    told: dict[Any, int] = {}
+    for row in rows:
+        if (row["f"], row["type"]) == ("init_producer", "ok") and row["settings"]:
+            known = json.loads(row["settings"]).get("transaction.timeout.ms")
+            if known is not None:
+                told[row["process"]] = max(int(known), told.get(row["process"], 0))
+    if not told or any(r["process"] not in told for r in rows if r["f"] == "begin"):
+        return None
+    return max(told.values()) * 10**6
 
 
 def _markers(rows: list[Row]) -> dict[tuple[Any, int, int], str]:
@@ -120,8 +137,12 @@ def _told(rows: list[Row], txn: int | None) -> Row:
         told = "commit"
     elif words and not asked:
         told = "abort"
+    commits = [r for r in ends if r["f"] == "commit"]
+    done = [r["t_complete_ns"] for r in commits if r["type"] == "ok"]
     return {
         "told": told,
+        "commit_asked_ns": min((r["t_invoke_ns"] for r in commits), default=None),
+        "commit_done_ns": min((ns for ns in done if ns is not None), default=None),
         "end_ns": min((r["t_complete_ns"] for r in good), default=None),
         "end_op": min((r["op_id"] for r in good), default=None),
     }

@@ -5,10 +5,10 @@ from __future__ import annotations
 import polars as pl
 
 from linearizability.evidence.removals import setting
+from linearizability.guarantees.committed_offsets.latest import OF_GROUP, with_largest
 from linearizability.history import F, Type
-from linearizability.ingest import ABORTED, IS_DELETION, IS_OK, KEY
+from linearizability.ingest import ABORTED, IS_DELETION, IS_OK, TOLD_COMMIT
 
-OF_GROUP = [*KEY, "group"]
 COMMITTED = (
     pl.col("f").is_in([F.COMMIT_OFFSETS.value, F.SEND_OFFSETS.value])
     & (pl.col("type") != Type.FAIL.value)
@@ -18,6 +18,14 @@ COMMITTED = (
 )
 IN_FORCE = IS_OK & pl.col("txn").is_null() & pl.col("t_complete_ns").is_not_null()
 """The condition on a commit that is in force from its acknowledgement on, until a later one."""
+OF_ACKNOWLEDGED_TRANSACTION = (
+    COMMITTED
+    & IS_OK
+    & (pl.col("told") == TOLD_COMMIT).fill_null(False)
+    & pl.col("t_complete_ns").is_not_null()
+    & pl.col("end_ns").is_not_null()
+)
+"""The condition on offsets that are in force when their transaction has ended."""
 OF_GENERATION = COMMITTED & IN_FORCE & (pl.col("generation") >= 0).fill_null(False)
 OWNED = (
     (pl.col("f") == F.OWNED.value)
@@ -50,24 +58,13 @@ def of_older_generations(events: pl.LazyFrame, which: pl.Expr = OF_GENERATION) -
         .group_by(*OF_GROUP, "generation", "member_id", "by_owner", maintain_order=True)
         .agg(accepted_ns=pl.col("t_complete_ns").first(), newest_op=pl.col("op_id").first())
     )
-    highest = first.sort("accepted_ns").with_columns(
-        newest=pl.col("generation").cum_max().over(OF_GROUP)
-    )
-    late = (
-        commits.sort("t_invoke_ns")
-        .join_asof(
-            highest.select(*OF_GROUP, "accepted_ns", "newest"),
-            left_on="t_invoke_ns",
-            right_on="accepted_ns",
-            by=OF_GROUP,
-            strategy="backward",
-            allow_exact_matches=False,
-            check_sortedness=False,
-        )
-        .filter(pl.col("generation") < pl.col("newest"))
-        .drop("newest", "accepted_ns")
-    )
     newer = first.rename({"generation": "newest", "member_id": "other"})
+    known = newer.rename({"accepted_ns": "since_ns"}).sort("since_ns")
+    late = (
+        with_largest(commits, "t_invoke_ns", known, "newest")
+        .filter(pl.col("generation") < pl.col("newest"))
+        .drop("newest")
+    )
     by_other = (pl.col("other") != pl.col("member_id")).fill_null(True)
     is_classic = pl.col("is_classic").fill_null(False)
     return (

@@ -6,6 +6,7 @@ from linearizability.hand_written.rows import (
     ABORT,
     ASKS,
     BEGINS,
+    COMMIT,
     COMMITS,
     MEMBER,
     MUCH_LATER,
@@ -78,6 +79,12 @@ VALID: Valid = {
     "a commit of unknown outcome takes effect half a minute after its end": [
         COMMITS(1, type="info", **at(0)),
         COMMITS(2, **at(30)),
+        ASKS(1, **at(90)),
+    ],
+    "a commit of unknown outcome takes effect half a minute after a transaction's offsets": [
+        COMMITS(1, type="info", **at(0)),
+        SENDS_OFFSET(2, **at(30)),
+        COMMIT | at(31),
         ASKS(1, **at(90)),
     ],
     "only a commit of unknown outcome explains an offset that nothing replaced": [
@@ -177,6 +184,24 @@ INVALID: Invalid = {
     "a commit of unknown outcome takes effect an hour after its end": (
         [COMMITS(1, type="info", **at(0)), COMMITS(2, **at(3600)), ASKS(1, **at(3700))],
         [("commit-took-effect-late", (0, 1, 2))],
+    ),
+    "a commit of unknown outcome takes effect an hour later, after a transaction's offsets": (
+        [
+            COMMITS(1, type="info", **at(0)),
+            SENDS_OFFSET(2, **at(3600)),
+            COMMIT | at(3601),
+            ASKS(1, **at(3700)),
+        ],
+        [("commit-took-effect-late", (0, 1, 3))],
+    ),
+    "a deletion of unknown outcome takes effect an hour later, after a transaction's offsets": (
+        [
+            COMMITS(None, type="info", **at(0)),
+            SENDS_OFFSET(2, **at(3600)),
+            COMMIT | at(3601),
+            ASKS(None, **at(3700)),
+        ],
+        [("commit-took-effect-late", (0, 1, 3))],
     ),
     "a deletion of unknown outcome takes effect an hour after its end": (
         [COMMITS(None, type="info", **at(0)), COMMITS(2, **at(3600)), ASKS(None, **at(3700))],

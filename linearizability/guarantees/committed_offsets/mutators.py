@@ -146,6 +146,20 @@ def take_effect_an_hour_late(rows: list[Row], rng: Random) -> list[Row] | None:
     return _replaced_and_back(rows, rng, commits)
 
 
+def take_effect_after_a_transaction(rows: list[Row], rng: Random) -> list[Row] | None:
+    """Plant an anomaly: the same, but a transaction commits the position in between."""
+    broken = take_effect_an_hour_late(rows, rng)
+    if broken is None:
+        return None
+    *others, replaced, asked = broken
+    of_txn = {"f": F.SEND_OFFSETS.value, "txn": NOT_OURS}
+    nowhere = {"topic": None, "partition": None, "group": None, "offset": None}
+    over = {"t_invoke_ns": asked["t_invoke_ns"] - 1, "t_complete_ns": asked["t_invoke_ns"] - 1}
+    commit = replaced | {"f": F.COMMIT.value, "op_id": NOT_OURS - 2, "txn": NOT_OURS} | nowhere
+    sent = replaced | of_txn | {"t_complete_ns": replaced["t_invoke_ns"]}
+    return [*others, sent, commit | over, asked]
+
+
 def put_a_transaction_above_a_later_commit(rows: list[Row], rng: Random) -> list[Row] | None:
     """Plant an anomaly: after the end of the run a position is committed once more, and then a
     group gets the one that an earlier transaction had sent."""
@@ -242,6 +256,7 @@ CLAUSES: Clauses = {
     "a commit takes effect after a later commit had replaced it": by(
         "commit-took-effect-late unexplained-offset",
         take_effect_an_hour_late,
+        take_effect_after_a_transaction,
         put_a_transaction_above_a_later_commit,
     ),
     "a commit in an older generation is accepted": by(

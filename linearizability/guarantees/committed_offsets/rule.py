@@ -6,16 +6,18 @@ from typing import ClassVar
 
 import polars as pl
 
+from linearizability.bounds import NEVER
 from linearizability.checkers.base import Checker, Cut, Needs, Scope, describe
 from linearizability.guarantees.committed_offsets.generations import (
     COMMITTED,
     IN_FORCE,
+    OF_ACKNOWLEDGED_TRANSACTION,
     OF_GENERATION,
-    OF_GROUP,
     UNSURE_OF_GENERATION,
     of_older_generations,
     of_replaced_owners,
 )
+from linearizability.guarantees.committed_offsets.latest import OF_GROUP, with_largest
 from linearizability.guarantees.committed_offsets.undecided import (
     FETCHED,
     UNSTABLE,
@@ -59,7 +61,8 @@ class CommittedOffsets(Checker):
       answer, too.
     - `forgotten-offset`: an answer names no offset, although a commit was acknowledged before.
     - `commit-took-effect-late`: an answer names an offset, or none, that only commits of unknown
-      outcome explain, and all of these had ended a minute before the last commit in force began.
+      outcome explain, and all of these had ended a minute before the last commit in force began, or
+      before a transaction whose commit was acknowledged sent its offsets.
       Faults since that commit of unknown outcome excuse this (`overdue.py`).
     - `old-generation-commits`: a commit was accepted although it was invoked after a commit of a
       newer generation (KIP-848: member epoch) had been accepted for the partition, or after another
@@ -109,9 +112,19 @@ class CommittedOffsets(Checker):
         explanations = explained(fetches, events)
         in_time = explanations.filter("in_time").select(answer)
         found = fetches.join(in_time.unique(), on=answer, how="anti")
-        found = found.filter(pl.col("offset").is_not_null() | pl.col("last_op").is_not_null())
-        late_ones = explanations.group_by(answer).agg(pl.col("commit_op").max())
+        late_ones = explanations.group_by(answer).agg(
+            pl.col("commit_op").filter("is_unknown").max(), is_in_force=pl.col("is_in_force").any()
+        )
         found = found.join(late_ones, on=answer, how="left")
+        is_replaced = ~pl.col("is_in_force").fill_null(False) & (
+            pl.col("offset").is_not_null() | pl.col("last_op").is_not_null()
+        )
+        found = found.filter(is_replaced | pl.col("commit_op").is_not_null())
+        is_by_sent = pl.col("commit_op").is_not_null() & (
+            pl.col("sent_ns") > pl.col("last_ns").fill_null(-NEVER)
+        )
+        last_op = pl.when(is_by_sent).then("sent_op").otherwise("last_op")
+        found = found.with_columns(last_op=last_op)
         message = pl.format(
             "group {} fetched its committed offset and got {}, which no commit explains",
             "group",
@@ -177,18 +190,19 @@ def answers(events: pl.LazyFrame) -> pl.LazyFrame:
 
 
 def with_last_commit(events: pl.LazyFrame) -> pl.LazyFrame:
-    """Return each answer with the newest commit that must be in force when the answer is given."""
-    commits = (
-        events.filter(COMMITTED & IN_FORCE)
-        .select(*OF_GROUP, "op_id", "t_invoke_ns", "t_complete_ns")
-        .sort("t_complete_ns", "op_id")
+    """Return each answer with the newest commit that must be in force when the answer is given:
+    last_ns, last_op. sent_ns, sent_op: the same of the offsets of transactions whose commit was
+    acknowledged; `ends_honoured` judges whether they are in force, and here they only bound the
+    time in which a commit of unknown outcome can explain the answer."""
+    commits = events.filter(COMMITTED & IN_FORCE).sort("t_complete_ns", "op_id")
+    commits = commits.select(
+        *OF_GROUP, since_ns="t_complete_ns", last_ns="t_invoke_ns", last_op="op_id"
     )
-    is_later = (pl.col("t_invoke_ns") > pl.col("last_ns").shift(1).over(OF_GROUP)).fill_null(True)
-    last = (
-        commits.with_columns(last_ns=pl.col("t_invoke_ns").cum_max().over(OF_GROUP))
-        .with_columns(last_op=pl.when(is_later).then(pl.col("op_id")))
-        .with_columns(pl.col("last_op").forward_fill().over(OF_GROUP))
-        .select(*OF_GROUP, "last_ns", "last_op", "t_complete_ns")
+    sent = events.filter(OF_ACKNOWLEDGED_TRANSACTION).select(
+        *OF_GROUP,
+        since_ns=pl.max_horizontal("t_complete_ns", "end_ns"),
+        sent_ns="t_invoke_ns",
+        sent_op="op_id",
     )
     age_ns = pl.when(IS_FINAL).then(0).otherwise(MAY_BE_OLD_NS)
     asked = answers(events).select(
@@ -200,22 +214,17 @@ def with_last_commit(events: pl.LazyFrame) -> pl.LazyFrame:
         as_of_ns=pl.col("t_invoke_ns") - age_ns,
         answered_ns="t_complete_ns",
     )
-    return asked.sort("as_of_ns").join_asof(
-        last,
-        left_on="as_of_ns",
-        right_on="t_complete_ns",
-        by=OF_GROUP,
-        strategy="backward",
-        allow_exact_matches=False,
-        check_sortedness=False,
-    )
+    asked = with_largest(asked, "as_of_ns", commits, "last_ns", ("last_op",))
+    sent = sent.sort("since_ns", "sent_op")
+    return with_largest(asked, "as_of_ns", sent, "sent_ns", ("sent_op",))
 
 
 def explained(fetches: pl.LazyFrame, events: pl.LazyFrame) -> pl.LazyFrame:
     """Return the answers that some commit explains, which had begun before the answer: OF_GROUP,
-    op_id, commit_op; in_time: whether the commit can have reached the coordinator after the last
-    commit in force began. Commits whose outcome is known are left out if they cannot, and those of
-    unknown outcome if their generation was over."""
+    op_id, commit_op, is_unknown (its outcome); is_in_force: whether the commit can have reached the
+    coordinator after the last commit in force began; in_time: whether also after the last
+    transaction had sent its offsets. Commits whose outcome is known are left out if they are not in
+    force, and those of unknown outcome if their generation was over."""
     fenced = of_older_generations(events, UNSURE_OF_GENERATION)
     commits = events.filter(COMMITTED).select(
         *OF_GROUP,
@@ -226,20 +235,21 @@ def explained(fetches: pl.LazyFrame, events: pl.LazyFrame) -> pl.LazyFrame:
         is_unknown=~IS_OK,
         beside=pl.when(IS_OK).then("detail"),
     )
-    in_time = (pl.col("reached_ns") >= pl.col("last_ns")).fill_null(True)
+    is_in_force = (pl.col("reached_ns") >= pl.col("last_ns")).fill_null(True)
+    is_after_sent = (pl.col("reached_ns") >= pl.col("sent_ns")).fill_null(True)
     return (
         fetches.with_columns(pl.col("offset").fill_null(NO_POSITION))
         .join(commits, on=[*OF_GROUP, "offset"])
         .join(fenced.select(*OF_GROUP, commit_op="op_id"), on=[*OF_GROUP, "commit_op"], how="anti")
-        .with_columns(in_time=in_time)
+        .with_columns(is_in_force=is_in_force, in_time=is_in_force & is_after_sent)
         .filter(
             (pl.col("begun_ns") <= pl.col("answered_ns"))
-            & (pl.col("in_time") | pl.col("is_unknown"))
+            & (pl.col("is_in_force") | pl.col("is_unknown"))
             & (
                 pl.col("begins")
                 | pl.col("beside").is_null()
                 | (pl.col("beside") == pl.col("detail").fill_null(""))
             )
         )
-        .select(*OF_GROUP, "op_id", "commit_op", "in_time")
+        .select(*OF_GROUP, "op_id", "commit_op", "is_unknown", "is_in_force", "in_time")
     )

@@ -75,13 +75,13 @@ def committed_offsets(rows: list[Row]) -> Found:
             and (r["place"], r["group"]) == (fetch["place"], fetch["group"])
             and r["txn_outcome"] != "aborted"
         ]
-        in_force = [
+        accepted = [
             r
             for r in commits
             if r["type"] == "ok" and r["txn"] is None and r["t_complete_ns"] is not None
         ]
         as_of_ns = fetch["t_invoke_ns"] - (0 if fetch["final"] else 60 * 10**9)
-        before = [r for r in in_force if r["t_complete_ns"] < as_of_ns]
+        before = [r for r in accepted if r["t_complete_ns"] < as_of_ns]
         latest = max((r["t_invoke_ns"] for r in before), default=None)
         last = (
             [min((r for r in before if r["t_invoke_ns"] == latest), key=_by_answer)]
@@ -100,14 +100,30 @@ def committed_offsets(rows: list[Row]) -> Found:
             )
             and (r["type"] == "ok" or not _newer_before(rows, r))
         ]
-        in_time = [r for r in explanations if latest is None or _reached_ns(r) >= latest]
+        sent = [r for r in commits if _is_sent_before(r, as_of_ns)]
+        sent_ns = max((r["t_invoke_ns"] for r in sent), default=None)
+        in_force = [r for r in explanations if latest is None or _reached_ns(r) >= latest]
+        in_time = [r for r in in_force if sent_ns is None or _reached_ns(r) >= sent_ns]
         late = [r for r in explanations if r["type"] != "ok"]
-        if not in_time and (fetch["offset"] is not None or last):
+        if late and sent_ns is not None and (latest is None or sent_ns > latest):
+            own = [r for r in sent if r["t_invoke_ns"] == sent_ns]
+            last = [min(own, key=lambda r: (max(r["t_complete_ns"], r["end_ns"]), r["op_id"]))]
+        is_replaced = not in_force and (fetch["offset"] is not None or last)
+        if not in_time and (is_replaced or late):
             kind = "forgotten-offset" if fetch["offset"] is None else "unexplained-offset"
             newest = sorted(late, key=lambda r: r["op_id"])[-1:]
             kind = "commit-took-effect-late" if newest else kind
             found.add((kind, operations(fetch, *last, *newest), fetch["place"]))
     return found | _old_generations(rows) | _two_owners(rows)
+
+
+def _is_sent_before(commit: Row, as_of_ns: int) -> bool:
+    """Return whether these are offsets of an acknowledged transaction that had ended by then."""
+    return (
+        (commit["type"], commit["told"]) == ("ok", "commit")
+        and None not in (commit["t_complete_ns"], commit["end_ns"])
+        and max(commit["t_complete_ns"], commit["end_ns"]) < as_of_ns
+    )
 
 
 def _answers(rows: list[Row]) -> list[Row]:

@@ -7,7 +7,7 @@ import polars as pl
 from linearizability.bounds import NEVER
 from linearizability.checkers.base import IS_UNSTABLE
 from linearizability.evidence.time_outs import SWEEP_NS
-from linearizability.guarantees.committed_offsets.generations import OF_GROUP
+from linearizability.guarantees.committed_offsets.latest import OF_GROUP, with_largest
 from linearizability.history import F, Type
 from linearizability.ingest import IS_OK, TOLD_ABORT, TOLD_COMMIT
 
@@ -37,39 +37,13 @@ def while_undecided(events: pl.LazyFrame) -> pl.LazyFrame:
         .filter((pl.col("told") == TOLD_COMMIT) & pl.col("t_complete_ns").is_not_null())
         .filter(pl.col("group").is_not_null() & pl.col("topic").is_not_null())
         .select(
-            *OF_GROUP, "txn", send_op="op_id", sent_ns="t_complete_ns", until_ns="commit_asked_ns"
+            *OF_GROUP, "txn", send_op="op_id", since_ns="t_complete_ns", until_ns="commit_asked_ns"
         )
-        .sort("sent_ns", "send_op")
+        .sort("since_ns", "send_op")
     )
     asked = events.filter(FETCHED).select(*OF_GROUP, "op_id", "t_invoke_ns", "t_complete_ns")
-    return (
-        asked.sort("t_invoke_ns")
-        .join_asof(
-            longest_so_far(sent, "sent_ns", "until_ns"),
-            left_on="t_invoke_ns",
-            right_on="sent_ns",
-            by=OF_GROUP,
-            strategy="backward",
-            allow_exact_matches=False,
-            check_sortedness=False,
-        )
-        .filter(pl.col("t_complete_ns") < pl.col("until_ns"))
-    )
-
-
-def longest_so_far(sent: pl.LazyFrame, since: str, until: str) -> pl.LazyFrame:
-    """Return, for each row of a frame that is sorted by `since`, the latest `until` of its group so
-    far, with the transaction and operation of the row that has it."""
-    is_longest = (pl.col(until) > pl.col("longest").shift(1).over(OF_GROUP)).fill_null(True)
-    return sent.with_columns(longest=pl.col(until).cum_max().over(OF_GROUP)).select(
-        *OF_GROUP,
-        since,
-        pl.col("longest").alias(until),
-        **{
-            name: pl.when(is_longest).then(name).forward_fill().over(OF_GROUP)
-            for name in ("txn", "send_op")
-        },
-    )
+    found = with_largest(asked, "t_invoke_ns", sent, "until_ns", ("txn", "send_op"))
+    return found.filter(pl.col("t_complete_ns") < pl.col("until_ns"))
 
 
 def undecided_for_ever(events: pl.LazyFrame) -> pl.LazyFrame:
@@ -86,21 +60,13 @@ def undecided_for_ever(events: pl.LazyFrame) -> pl.LazyFrame:
             *OF_GROUP,
             "txn",
             send_op="op_id",
-            begun_ns="t_invoke_ns",
+            since_ns="t_invoke_ns",
             over_ns=over_ns.fill_null(lasts_ns).fill_null(NEVER) + MARKED_NS,
         )
-        .sort("begun_ns", "send_op")
+        .sort("since_ns", "send_op")
     )
     asked = events.filter(UNSTABLE).select(*OF_GROUP, "op_id", "t_invoke_ns", "t_complete_ns")
-    return (
-        asked.sort("t_complete_ns")
-        .join_asof(
-            longest_so_far(sent, "begun_ns", "over_ns"),
-            left_on="t_complete_ns",
-            right_on="begun_ns",
-            by=OF_GROUP,
-            strategy="backward",
-            check_sortedness=False,
-        )
-        .filter(pl.col("t_invoke_ns") > pl.col("over_ns"))
+    found = with_largest(
+        asked, "t_complete_ns", sent, "over_ns", ("txn", "send_op"), is_strict=False
     )
+    return found.filter(pl.col("t_invoke_ns") > pl.col("over_ns"))

@@ -20,6 +20,7 @@ from linearizability.hand_written.rows import (
 )
 
 INPUTS: Row = {"topic": "inputs"}
+OTHER: Row = {"topic": "inputs", "partition": 1}
 
 
 LATE: Row = {"op_id": 1000, "t_invoke_ns": 5_000, "t_complete_ns": 5_010}
@@ -92,6 +93,17 @@ VALID: Valid = {
         P(2, 2),
         TOLD,
     ],
+    "the end is unknown, and the offset takes effect only after the coordinator's old answer": [
+        COMMITS(3, **INPUTS),
+        OFFSET,
+        UNKNOWN,
+        P(1, 0, **TXN),
+        TOLD_OTHER | {"final": False},
+        TOLD,
+    ],
+    "the end is unknown, and no partition has its offset": (
+        [OFFSET, SENDS_OFFSET(6, **OTHER), UNKNOWN, S(1, 0), P(1, 0), TOLD_NONE, ASKS(3, **OTHER)]
+    ),
     "during the run, a replaced coordinator returns no offset": (
         [*SENT, COMMIT, P(1, 0), ASKS(None, **INPUTS) | {"final": False}]
     ),
@@ -187,6 +199,14 @@ INVALID: Invalid = {
     "outcome unknown: offsets committed, record aborted": (
         [*SENT, UNKNOWN, TOLD, *TO_ABORT],
         [("torn-offsets", (1, 3))],
+    ),
+    "outcome unknown: the offset of one partition is in force, that of another is not": (
+        [OFFSET, SENDS_OFFSET(6, **OTHER), UNKNOWN, S(1, 0), P(1, 0), TOLD, ASKS(3, **OTHER)],
+        [("torn-offsets", (0, 5))],
+    ),
+    "outcome unknown: the offset was not in force, and is later": (
+        [COMMITS(3, **INPUTS), OFFSET, UNKNOWN, S(1, 0), P(1, 0), TOLD_OTHER, TOLD],
+        [("torn-offsets", (1, 6))],
     ),
     "outcome unknown: record committed, offsets not": (
         [*SENT, UNKNOWN, P(1, 0), TOLD_OTHER],

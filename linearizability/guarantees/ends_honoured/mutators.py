@@ -158,6 +158,35 @@ def tear_the_offsets(rows: list[Row], rng: Random) -> list[Row] | None:
     return _told_otherwise(rows, rng, unknown & by_marker & alone)
 
 
+def show_offsets_late(rows: list[Row], rng: Random) -> list[Row] | None:
+    """Plant an anomaly: a transaction of unknown end has its offset in force in the end, but an
+    answer just before, to a request after all ends, did not show it."""
+    unknown = _asked(rows, F.COMMIT) - _answered(rows, F.COMMIT)
+    sent = [row for row in rows if row["f"] == F.SEND_OFFSETS.value and row["type"] != "fail"]
+    of_txns = {row["txn"] for row in sent}
+    untold = {
+        (row["group"], row["partition"])
+        for row in rows
+        if row["f"] == F.POLL.value
+        and row.get("group")
+        and row.get("partition") is not None
+        and row["txn"] not in of_txns
+    }
+    victims = []
+    for answer in _final_answers(rows):
+        here = [row for row in sent if _of_one_group(row, answer)]
+        own = [row for row in here if row["offset"] == answer["offset"]]
+        is_alone = len(own) == 1 and own[0]["txn"] == answer["_txn"] and own[0]["type"] == "ok"
+        is_told = (answer["group"], answer["partition"]) not in untold
+        if is_alone and is_told and answer["_txn"] in unknown and here[-1] is own[0]:
+            victims.append(answer)
+    if not victims:
+        return None
+    victim = rng.choice(victims)
+    earlier = {"t_invoke_ns": victim["t_invoke_ns"] - 1, "t_complete_ns": victim["t_invoke_ns"] - 1}
+    return [*rows, victim | earlier | {"op_id": NOT_OURS, "offset": NOT_OURS}]
+
+
 def keep_aborted_offsets(rows: list[Row], rng: Random) -> list[Row] | None:
     """Plant an anomaly: in the end a group has the position that an aborted transaction sent."""
     aborted = _answered(rows, F.ABORT) - _asked(rows, F.COMMIT)
@@ -307,5 +336,8 @@ CLAUSES: Clauses = {
     ),
     "the end is unknown, and only one of records and offsets is committed": by(
         "torn-offsets", tear_the_offsets
+    ),
+    "the end is unknown, and the offsets are in force only after an answer without them": by(
+        "torn-offsets", show_offsets_late
     ),
 }

@@ -62,7 +62,8 @@ class EndsHonoured(Checker):
       it.
     - Whatever the end: a record was appended after the end had been acknowledged.
     - The end is unknown: the offsets are in force although records are aborted, or the other way
-      round.
+      round; or the offsets of one partition are in force and those of another are not; or an answer
+      did not show them, and a later one does.
     - A client library committed a transaction after it had reported that a send in it had failed,
       or may have failed. The application then believes that all records are committed, but one is
       missing. The broker cannot know of the failed send, so the client must refuse the commit
@@ -109,12 +110,12 @@ class EndsHonoured(Checker):
 
 
 def torn_offsets(events: pl.LazyFrame) -> pl.LazyFrame:
-    """Return the evidence about offsets that contradicts the evidence about a record of the same
-    transaction, for transactions of unknown end."""
+    """Return the evidence about offsets that contradicts the evidence about a record, or about
+    other offsets, of the same transaction, for transactions of unknown end."""
     undecided = events.filter(TOLD == UNKNOWN)
     known = undecided.group_by("txn").agg(
-        committed=EVIDENCE.is_in([COMMIT, DELIVERED]).any(),
-        aborted=EVIDENCE.is_in([ABORT, PASSED]).any(),
+        committed=EVIDENCE.is_in([COMMIT, DELIVERED, IN_FORCE]).any(),
+        aborted=EVIDENCE.is_in([ABORT, PASSED, NOT_IN_FORCE]).any(),
     )
     contradicted = ((EVIDENCE == IN_FORCE) & pl.col("aborted")) | (
         (EVIDENCE == NOT_IN_FORCE) & pl.col("committed")

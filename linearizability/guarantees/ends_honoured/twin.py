@@ -55,8 +55,9 @@ def ends_honoured(rows: list[Row]) -> Found:
             names += ["joined-after-its-end"] if one[2] == "joined" else []
             names += ["committed-over-failed-send"] if one[2] == "unsent" else []
             if told == "unknown":
-                torn = one[2] == "in_force" and kinds & {"abort", "passed"}
-                torn = torn or (one[2] == "not_in_force" and kinds & {"commit", "delivered"})
+                yes, no = {"commit", "delivered", "in_force"}, {"abort", "passed", "not_in_force"}
+                torn = one[2] == "in_force" and kinds & no
+                torn = torn or (one[2] == "not_in_force" and kinds & yes)
                 names += ["torn-offsets"] if torn else []
             for name in filter(None, names):
                 anomalies.setdefault(name, []).append(one)

@@ -53,6 +53,20 @@ OF_X: Row = {"transactional_id": "x"}
 UNCLEAN = TOPIC('{"unclean.leader.election.enable": "true"}')
 
 VALID: Valid = {
+    "a send without an answer was appended before the newer epoch was known": [
+        S(1, None, **TXN),
+        GIVES(1),
+        S(2, 1),
+        RAW(1, 0),
+        RAW(2, 1, producer_id=8),
+    ],
+    "a send without an answer may have been appended before the newer epoch was known": [
+        S(1, None, **TXN),
+        S(2, 0),
+        GIVES(1),
+        RAW(2, 0, producer_id=8),
+        RAW(1, 1),
+    ],
     "a producer id without epochs left is replaced": (
         [GIVES(32760, **OF_X), GIVES(0, producer_id=8, **OF_X)]
     ),
@@ -122,6 +136,10 @@ VALID: Valid = {
 }
 
 INVALID: Invalid = {
+    "a send without an answer is appended after the newer epoch was known": (
+        [S(1, None, **TXN), GIVES(1), S(2, 0), RAW(2, 0, producer_id=8), RAW(1, 1)],
+        [("zombie-writes", (1, 2))],
+    ),
     "a transactional id gets another producer id": (
         [GIVES(3, **OF_X), GIVES(0, producer_id=8, **OF_X)],
         [("other-producer-id", (0, 1))],

@@ -48,6 +48,26 @@ def write_after_a_successor(rows: list[Row], rng: Random) -> list[Row] | None:
     return _with_successor(rows, rng, _transactional(rows))
 
 
+def arrive_though_fenced(rows: list[Row], rng: Random) -> list[Row] | None:
+    """Plant an anomaly: a send of unknown outcome is appended after InitProducerId has returned a
+    newer epoch, since it follows a record that was sent only then."""
+    places = {row["value"]: row["offset"] for row in rows if is_raw(row) and row.get("value")}
+    acked = [row for row in sent_once(rows).values() if is_acked(row)]
+    pairs = [
+        (epoch, other)
+        for send, epoch in _transactional(rows)
+        for other in acked
+        if send["type"] == "info"
+        and other["partition"] == send["partition"]
+        and other["offset"] < places[send["value"]]
+        and send["t_invoke_ns"] < other["t_invoke_ns"]
+    ]
+    if not pairs:
+        return None
+    (producer_id, epoch), other = rng.choice(pairs)
+    return [*rows, _answered(producer_id, epoch + 1, other["t_invoke_ns"] - 1)]
+
+
 def commit_offsets_though_fenced(rows: list[Row], rng: Random) -> list[Row] | None:
     """Plant an anomaly: an offset is sent in an older epoch than InitProducerId has returned."""
     victims = [
@@ -205,6 +225,9 @@ CLAUSES: Clauses = {
     ),
     "a record is sent in an older epoch than InitProducerId had returned": by(
         "zombie-writes", write_after_a_successor
+    ),
+    "a record is appended in an older epoch after InitProducerId had returned a newer one": by(
+        "zombie-writes", arrive_though_fenced
     ),
     "an offset is committed in an older epoch than InitProducerId had returned": by(
         "zombie-commits-offsets", commit_offsets_though_fenced

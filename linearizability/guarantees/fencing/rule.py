@@ -39,6 +39,8 @@ class Fencing(Checker):
       epoch was known: to write a record of a transaction to any partition, to commit an offset in a
       transaction, to end a transaction, or to get a new epoch in exchange for its own (KIP-360;
       recorders leave out the epoch of a repeated request, which may be accepted).
+    - A send that nobody acknowledged is appended after a newer epoch was known, since it follows a
+      record that was sent only then.
     - InitProducerId returns an epoch that was known before.
     - InitProducerId returns another producer id for a transactional id whose last one had epochs
       left (`other_producers`): the coordinator has forgotten it, and nothing fences its producers.
@@ -154,7 +156,14 @@ def _message() -> pl.Expr:
             )
         )
         .when(pl.col("kind") == WROTE)
-        .then(pl.format("offset {} holds a record of {}, whose send {}", "offset", epoch, after))
+        .then(
+            pl.format(
+                "offset {} holds a record of {}, appended after its newer epoch {} was known",
+                "offset",
+                epoch,
+                "newest",
+            )
+        )
         .when(pl.col("kind") == OFFSETS)
         .then(pl.format("{} committed offset {} by a request that {}", epoch, "offset", after))
         .when(pl.col("kind") == REJOINED)

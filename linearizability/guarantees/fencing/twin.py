@@ -136,10 +136,33 @@ def _epochs_written(rows: list[Row]) -> list[Any]:
             for r in sends
             if is_acked(r) and r["t_complete_ns"] is not None
         ]
-        asked = max((r["t_invoke_ns"], r["op_id"]) for r in sends)
+        asked = max(_before_append(rows, r) for r in sends)
         out = min(acked, default=None)
         found.append(("zombie-writes", producer, epoch, txn, out, asked, place))
     return found
+
+
+def _before_append(rows: list[Row], send: Row) -> tuple[int, int]:
+    """Return (time, operation) of the last request that was invoked before the append of this
+    record."""
+    own = (send["t_invoke_ns"], send["op_id"])
+    places = {
+        r["offset"]
+        for r in rows
+        if is_data(r)
+        and is_proof(r)
+        and (r["producer_id"] or -1) >= 0
+        and r["producer_epoch"] is not None
+        and r["producer_epoch"] >= 0
+        and (r["place"], r["value"]) == (send["place"], send["value"])
+    }
+    if send["type"] == "ok" or len(places) != 1:
+        return own
+    (offset,) = places
+    before = [r for r in rows if is_acked(r) and r["place"] == send["place"]]
+    before = [r for r in before if r["offset"] <= offset]
+    latest = min(before, key=lambda r: (-r["t_invoke_ns"], r["offset"], r["op_id"]), default=send)
+    return max(own, (latest["t_invoke_ns"], latest["op_id"]), key=lambda each: each[0])
 
 
 def _epochs_answered(rows: list[Row]) -> list[Any]:

@@ -1,9 +1,8 @@
 """Judge `hanging_transactions` again, in plain loops over plain rows."""
 
-import json
 from typing import Any
 
-from linearizability.twins.facts import Found, Row, is_acked, is_data, is_leader_answer
+from linearizability.twins.facts import Found, Row, is_acked, is_data, is_leader_answer, longest_ns
 from linearizability.twins.logs import of_producers, raw_reads
 
 
@@ -86,13 +85,13 @@ def _stable_while_open(rows: list[Row]) -> Found:
 def _committed_late(rows: list[Row]) -> Found:
     """Return a `committed-too-late` anomaly for each partition of each transaction whose commit was
     accepted too late."""
-    longest_ns = _longest_ns(rows)
+    may_last_ns = longest_ns(rows)
     first: dict[tuple[Any, int], Row] = {}
     for row in filter(is_acked, rows):
         is_late = (
-            longest_ns is not None
+            may_last_ns is not None
             and row["told"] == "commit"
-            and row["commit_asked_ns"] - row["t_complete_ns"] > longest_ns + 15 * 10**9
+            and row["commit_asked_ns"] - row["t_complete_ns"] > may_last_ns + 15 * 10**9
         )
         if is_late:
             earlier = first.setdefault((row["place"], row["txn"]), row)
@@ -104,27 +103,14 @@ def _committed_late(rows: list[Row]) -> Found:
     }
 
 
-def _longest_ns(rows: list[Row]) -> int | None:
-    """Return the longest transaction time-out of any producer, or None unless all have reported
-    theirs."""
-    told = {
-        r["process"]: json.loads(r["settings"])["transaction.timeout.ms"]
-        for r in rows
-        if r["f"] == "init_producer" and r["type"] == "ok" and r["settings"]
-    }
-    if not told or any(r["process"] not in told for r in rows if r["f"] == "begin"):
-        return None
-    return max(map(int, told.values())) * 10**6
-
-
 def _is_late(rows: list[Row], send: Row, asked_ns: int, final_ns: int) -> bool:
     """Return whether the transaction must have had its markers when the leader was asked."""
     second = 10**9
     if send["end_ns"] is not None and asked_ns > max(send["end_ns"], final_ns) + 60 * second:
         return True
-    longest_ns = _longest_ns(rows)
-    if longest_ns is not None:
-        over_ns = max(send["t_complete_ns"] + longest_ns, final_ns)
+    may_last_ns = longest_ns(rows)
+    if may_last_ns is not None:
+        over_ns = max(send["t_complete_ns"] + may_last_ns, final_ns)
         if asked_ns > over_ns + 70 * second:
             return True
     return bool(asked_ns - send["t_complete_ns"] > 970 * second)
