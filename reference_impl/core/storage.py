@@ -259,6 +259,8 @@ class MemoryStorage:
             self._files[target] = self._files.pop(source)
             return
         self._require_directory(source)
+        if any(name.startswith(target + "/") for name in self._files):
+            raise StorageError(old, "the directory of the new name is not empty")
         for name in [entry for entry in self._files if entry.startswith(source + "/")]:
             self._files[target + name[len(source) :]] = self._files.pop(name)
         inside = {e for e in self._directories if e == source or e.startswith(source + "/")}

@@ -362,7 +362,7 @@ class PartitionLog(ReadableLog):
         it in use. Return the new directory, which the caller deletes later."""
         self.is_closed = True
         self._close_files()
-        doomed = deleted_directory(self.directory, self.topic_id)
+        doomed = deleted_directory(self._storage, self.directory, self.topic_id)
         self._storage.rename(self.directory, doomed)
         return doomed
 

@@ -50,6 +50,10 @@ class BrokerState(Protocol):
     purgatory: Purgatory
     outbox: Outbox
 
+    @property
+    def now_ms(self) -> int:
+        """The wall clock of the current event."""
+
 
 def put_in_force(broker: BrokerState, delta: MetadataDelta) -> None:
     """Act upon what `delta` changed; the image has the change already. No other function opens,
@@ -127,13 +131,22 @@ def reports(logs: LogDirectory) -> Iterator[Effect]:
 
 def _remove_logs(broker: BrokerState) -> Iterator[Effect]:
     """Remove the logs of the partitions that this broker no longer has; housekeeping deletes
-    their files later."""
+    their files later, unless they are due now."""
     for key in broker.replicas.leaving():
         try:
             broker.replicas.remove(key)
         except StorageError as error:
             yield Report(f"{key[0]}-{key[1]} is not removed yet: {error}")
         yield Pause()
+    broker.outbox.post("removed files", _remove_files(broker))
+
+
+def _remove_files(broker: BrokerState) -> Iterator[Effect]:
+    try:
+        for _ in broker.logs.delete_due_partitions(broker.now_ms):
+            yield Pause()
+    except StorageError as error:
+        yield Report(f"files that should be deleted stay until the next start: {error}")
 
 
 def _coordinate(broker: BrokerState, topic: str, indexes: Iterable[int]) -> None:

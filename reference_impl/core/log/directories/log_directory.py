@@ -69,8 +69,8 @@ class LogDirectory:
         self._moved_away: list[tuple[str, int]] = []
         self._doomed: list[tuple[int, str]] = []
         for name in storage.list(path):
-            if name.endswith(DELETE_SUFFIX):
-                storage.delete_tree(f"{path}/{name}")  # a deletion that a crash cut short
+            if name.endswith(DELETE_SUFFIX):  # a deletion that a crash cut short
+                self._moved_away.append((f"{path}/{name}", 0))
 
     def open_log(
         self, topic: str, partition: int, topic_id: uuid.UUID, config: LogConfig, now_ms: int
@@ -106,11 +106,7 @@ class LogDirectory:
             if self.offline.pop(key, None) is not None:
                 self._move_damaged_away(f"{self.path}/{topic}-{partition}")
             return
-        path, delay_ms = log.move_away(), log.config.file_delete_delay_ms
-        if delay_ms == 0:
-            self.storage.delete_tree(path)
-        else:
-            self._moved_away.append((path, delay_ms))
+        self._moved_away.append((log.move_away(), log.config.file_delete_delay_ms))
         self._deleted.add(key)
 
     def _move_damaged_away(self, path: str) -> None:
@@ -119,7 +115,7 @@ class LogDirectory:
         with suppress(StorageError):
             topic_id = read_topic_id(self.storage, path)
             if topic_id is not None:
-                doomed = deleted_directory(path, topic_id)
+                doomed = deleted_directory(self.storage, path, topic_id)
                 self.storage.rename(path, doomed)
                 self._moved_away.append((doomed, 0))
 
@@ -137,19 +133,26 @@ class LogDirectory:
 
     def delete_due(self, now_ms: int) -> Iterator[int | None]:
         """Delete the files of segments and partitions that were removed long enough ago. After each
-        directory or log, yield the time in milliseconds when its next files are due, or None. The
-        delay counts from the first call after the removal."""
+        file of a partition, and after each log, yield the time in milliseconds when the next files
+        are due, or None. The delay counts from the first call after the removal."""
+        yield from self.delete_due_partitions(now_ms)
+        if self._doomed:
+            yield self._doomed[0][0]
+        for log in list(self.logs.values()):
+            yield log.delete_retired_segments(now_ms)
+
+    def delete_due_partitions(self, now_ms: int) -> Iterator[None]:
+        """Delete the directories of partitions that were removed long enough ago. Yield after each
+        file, because a partition may have tens of thousands."""
         for path, delay_ms in self._moved_away:
             heappush(self._doomed, (now_ms + delay_ms, path))
         self._moved_away.clear()
         while self._doomed and self._doomed[0][0] <= now_ms:
             _, path = heappop(self._doomed)
+            for name in self.storage.list(path) if self.storage.exists(path) else ():
+                self.storage.delete(f"{path}/{name}")
+                yield
             self.storage.delete_tree(path)
-            yield None
-        if self._doomed:
-            yield self._doomed[0][0]
-        for log in list(self.logs.values()):
-            yield log.delete_retired_segments(now_ms)
 
     def cleaned_to(self, key: TopicPartition) -> int:
         """Return the offset up to which a partition was cleaned, 0 if unknown."""

@@ -6,6 +6,7 @@ Source: LocalLog.java (logDeleteDirName), PartitionMetadataFile.java (KIP-516).
 
 from __future__ import annotations
 
+from itertools import count
 from uuid import UUID
 
 from reference_impl.core.log.batch_scan import CorruptLog
@@ -29,9 +30,14 @@ def claim_directory(storage: Storage, directory: str, topic: str, topic_id: UUID
         )
 
 
-def deleted_directory(directory: str, topic_id: UUID) -> str:
-    """Return the new name of a partition's directory when its topic is deleted."""
+def deleted_directory(storage: Storage, directory: str, topic_id: UUID) -> str:
+    """Return the new name of a partition's directory when its topic is deleted. It differs from
+    those of earlier replicas of the same partition whose files are not deleted yet."""
     parent, _, name = directory.rpartition("/")
     topic, partition = name.rsplit("-", 1)
-    suffix = f"-{partition}.{topic_id.hex}{DELETE_SUFFIX}"
-    return f"{parent}/{topic[: NAME_BYTES_MAX - len(suffix)]}{suffix}"
+
+    def named(number: int) -> str:
+        suffix = f"-{partition}.{number % 2**128:032x}{DELETE_SUFFIX}"
+        return f"{parent}/{topic[: NAME_BYTES_MAX - len(suffix)]}{suffix}"
+
+    return next(path for path in map(named, count(topic_id.int)) if not storage.exists(path))

@@ -9,11 +9,18 @@ from reference_impl.core.log.partition_log import PartitionLog
 from reference_impl.core.log.tests.helpers import RULES, TOPIC_ID, append, batch, values
 from reference_impl.core.storage import MemoryStorage
 
+DELAY_MS = LogConfig().file_delete_delay_ms
+
 
 def opened(storage: MemoryStorage, partition: int = 0) -> tuple[LogDirectory, PartitionLog]:
     directory = LogDirectory(storage, "data", RULES)
     log = directory.open_log("orders", partition, TOPIC_ID, LogConfig(), 0)
     return directory, log
+
+
+def leftovers(storage: MemoryStorage) -> list[str]:
+    """Return the directories of partitions whose files are not deleted yet."""
+    return [name for name in storage.list("data") if name.endswith("-delete")]
 
 
 def test_a_clean_shutdown_is_remembered_once(storage: MemoryStorage) -> None:
@@ -100,10 +107,52 @@ def test_a_deleted_partition_leaves_no_file_and_no_line(storage: MemoryStorage) 
     assert not any("orders-0/" in path for path in storage.paths())
     directory.checkpoint()
     assert storage.read_file("data/recovery-point-offset-checkpoint") == b"0\n0\n"
-    assert next(directory.delete_due(1000)) == 1000 + LogConfig().file_delete_delay_ms
+    assert next(directory.delete_due(1000)) == 1000 + DELAY_MS
     assert any("orders" in path for path in storage.paths())
-    assert list(directory.delete_due(1000 + LogConfig().file_delete_delay_ms)) == [None]
+    steps = list(directory.delete_due(1000 + DELAY_MS))
+    assert set(steps) == {None}
     assert not any("orders" in path for path in storage.paths())
+
+
+def test_a_directory_of_many_files_goes_file_by_file(storage: MemoryStorage) -> None:
+    """A topic with segment.ms=1 may have ten thousand files, and other clients wait for a step."""
+    directory, log = opened(storage)
+    for number in range(20):
+        storage.open(f"{log.directory}/{number}.log", create=True)
+    directory.delete_log("orders", 0)
+    left = len(storage.paths())
+    list(directory.delete_due(0))
+    for _ in directory.delete_due(DELAY_MS):
+        assert left - len(storage.paths()) <= 1
+        left = len(storage.paths())
+    assert leftovers(storage) == []
+
+
+def test_without_a_delay_it_goes_file_by_file_too(storage: MemoryStorage) -> None:
+    directory, log = opened(storage)
+    log.config = LogConfig(file_delete_delay_ms=0)
+    for number in range(20):
+        storage.open(f"{log.directory}/{number}.log", create=True)
+    before = len(storage.paths())
+    directory.delete_log("orders", 0)
+    assert len(storage.paths()) == before
+    assert set(directory.delete_due(0)) == {None}
+    assert leftovers(storage) == []
+
+
+def test_a_replica_that_comes_back_may_be_deleted_again_before_its_old_files_are_gone(
+    storage: MemoryStorage,
+) -> None:
+    directory, _ = opened(storage)
+    directory.delete_log("orders", 0)
+    directory.open_log("orders", 0, TOPIC_ID, LogConfig(), 0)
+    directory.delete_log("orders", 0)
+    assert len(leftovers(storage)) == 2
+    list(directory.delete_due(0))
+    directory.open_log("orders", 0, TOPIC_ID, LogConfig(), 0)
+    list(directory.delete_due(DELAY_MS))
+    assert leftovers(storage) == []
+    assert storage.exists("data/orders-0")
 
 
 @pytest.mark.parametrize("restarted", [False, True])
@@ -139,8 +188,17 @@ def test_unchanged_checkpoints_are_not_written_again(storage: MemoryStorage) -> 
 def test_a_deletion_that_a_crash_cut_short_is_finished(storage: MemoryStorage) -> None:
     storage.make_directory("data/orders-0.0123-delete")
     storage.open("data/orders-0.0123-delete/x.log", create=True)
-    LogDirectory(storage, "data", RULES)
-    assert storage.list("data") == []
+    storage.open("data/orders-0.0123-delete/y.log", create=True)
+    directory = LogDirectory(storage, "data", RULES)
+    assert len(storage.paths()) == 2, "the start does not wait for it"
+    log = directory.open_log("orders", 0, TOPIC_ID, LogConfig(), 0)
+    append(log, batch(b"new"))
+    steps = directory.delete_due(0)
+    assert next(steps) is None
+    storage.kill()
+    list(LogDirectory(storage, "data", RULES).delete_due(0))
+    assert storage.list("data") == ["orders-0"]
+    assert values(opened(storage)[1]) == [b"new"]
 
 
 def test_a_damaged_checkpoint_refuses_the_start_by_name(storage: MemoryStorage) -> None:
