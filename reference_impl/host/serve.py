@@ -295,7 +295,7 @@ async def _open(
         host.when_unfenced(partial(unfenced.set_result, None))
         await asyncio.wait((unfenced, ended), return_when=asyncio.FIRST_COMPLETED)
     if not ended.done():
-        await server.open(of_clients)
+        server.open(of_clients)
 
 
 async def _listen(server: Server, listener: Listener) -> int:

@@ -23,10 +23,11 @@ from reference_impl.core.quotas.connections import ConnectionLimits
 from reference_impl.core.security.listeners import Listener
 from reference_impl.host.disk import files_open_max
 from reference_impl.host.node import NodeHost
-from reference_impl.host.tcp.admission import Admission
 from reference_impl.host.tcp.busy_poll import BusyPoll
 from reference_impl.host.tcp.connection import Connection
 from reference_impl.host.tcp.departures import departures
+from reference_impl.host.tcp.entrance.admission import Admission
+from reference_impl.host.tcp.entrance.arrivals import Arrivals, Door
 from reference_impl.host.tcp.garbage import GarbageCollection
 from reference_impl.host.tcp.intake import Intake
 from reference_impl.host.tcp.turns import Turns
@@ -91,8 +92,9 @@ class Server:
         self._ids = count(1)
         self._connections: set[Connection] = set()
         self._connections_max = connections_max()
-        self._listening: dict[str, asyncio.Server] = {}
-        """Listener name -> its socket."""
+        self._doors: dict[str, list[Door]] = {}
+        """Listener name -> its sockets."""
+        self._arrivals = Arrivals(lambda: self._connections_max - len(self._connections))
         self._sweeper: asyncio.TimerHandle | None = None
         self._admission: Admission | None = None
         """The limits of connections; they are known once the node is there (`accept`)."""
@@ -107,20 +109,23 @@ class Server:
     async def listen(self, listener: Listener, tls: ssl.SSLContext | None = None) -> int:
         """Bind the listener, without accepting connections yet, and return its port. Raise
         OSError."""
-        loop = asyncio.get_running_loop()
-        bound = await loop.create_server(
-            lambda: Connection(self, next(self._ids), listener),
+        bound = await asyncio.get_running_loop().create_server(
+            asyncio.Protocol,
             listener.endpoint.host or None,
             listener.endpoint.port,
             start_serving=False,
             reuse_address=True,
-            backlog=1024,
-            ssl=tls,
         )
-        self._listening[listener.name] = bound
-        for listening in bound.sockets:
+        sockets = [each.dup() for each in bound.sockets]
+        bound.close()  # asyncio has only bound them
+
+        def connection() -> Connection:
+            return Connection(self, next(self._ids), listener)
+
+        self._doors[listener.name] = [Door(each, connection, tls) for each in sockets]
+        for listening in sockets:
             size_buffers(listening, self._config)
-        return cast(int, bound.sockets[0].getsockname()[1])
+        return cast(int, sockets[0].getsockname()[1])
 
     async def accept(self, host: NodeHost, *, later: Collection[str] = ()) -> None:
         """Start accepting connections for this node, except on the listeners that `open` will
@@ -130,14 +135,15 @@ class Server:
         limits = ConnectionLimits(lambda: broker.config, broker.image.client_quotas)
         self._admission = Admission(limits)
         host.turn_is_over = self.turns.is_over
-        await self.open(name for name in self._listening if name not in later)
+        self.open(name for name in self._doors if name not in later)
         self._garbage = GarbageCollection(asyncio.get_running_loop().time())
         self._sweep()
 
-    async def open(self, names: Iterable[str]) -> None:
+    def open(self, names: Iterable[str]) -> None:
         """Start accepting connections on the listeners of these names."""
         for name in names:
-            await self._listening[name].start_serving()
+            for door in self._doors[name]:
+                self._arrivals.open(door)
 
     async def close(self) -> None:
         """Stop listening and close every connection."""
@@ -145,8 +151,10 @@ class Server:
             self._sweeper.cancel()
         if self._admission is not None:
             self._admission.close()
-        for bound in self._listening.values():
-            bound.close()
+        self._arrivals.close()
+        for doors in self._doors.values():
+            for door in doors:
+                door.socket.close()
         for connection in list(self._connections):
             connection.abandon()
         self.aside.shutdown(wait=False, cancel_futures=True)

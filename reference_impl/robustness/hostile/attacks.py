@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import socket
+import ssl
 import struct
 import threading
 import time
@@ -34,6 +35,7 @@ LARGE_BYTES = 120 << 20
 LEAVERS, REQUESTS_BEHIND = 300, 5
 NAMES, NAME_BYTES, NAMES_AT_ONCE = 3_000, 32_000, 20
 UNFINISHED, UNFINISHED_BYTES = 40, 20 << 20
+HELLOS = 1_800
 MILLION = 1_000_000
 """The approximate size of a request in bytes."""
 WIDTH = 1_000
@@ -244,3 +246,19 @@ def unfinished(broker: Address) -> None:
             with contextlib.suppress(TimeoutError, OSError):
                 frame = struct.pack(">i", UNFINISHED_BYTES) + bytes(UNFINISHED_BYTES - 1)
                 client.socket.sendall(frame)
+
+
+def hellos(listener: Address, count: int = HELLOS) -> None:
+    """Let very many clients of a TLS listener send the same first message of a handshake at once,
+    and never continue."""
+    context = ssl.create_default_context()
+    incoming, outgoing = ssl.MemoryBIO(), ssl.MemoryBIO()
+    with contextlib.suppress(ssl.SSLWantReadError):
+        context.wrap_bio(incoming, outgoing, server_hostname=listener.host).do_handshake()
+    hello = outgoing.read()
+    with contextlib.ExitStack() as stack:
+        crowd = [stack.enter_context(RawClient(listener)) for _ in range(count)]
+        for client in crowd:
+            client.socket.sendall(hello)
+        for client in crowd:
+            assert client.socket.recv(1), "the listener does not begin the handshake"

@@ -5,14 +5,16 @@ from __future__ import annotations
 import contextlib
 import resource
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from functools import partial
 from pathlib import Path
 
 import pytest
 
+from conformance.target import certificates
+from reference_impl.robustness.fuzz.broker import free_port
 from reference_impl.robustness.hostile import attacks
-from reference_impl.robustness.hostile.witness import Witness
+from reference_impl.robustness.hostile.witness import Place, Witness
 from reference_impl.robustness.process import Address, BrokerProcess, RawClient
 from reference_impl.robustness.usage import cpu_s, resident_bytes
 from reference_impl.wire import Compression, ErrorCode
@@ -65,25 +67,66 @@ def test_requests_that_take_long_keep_nobody_waiting(
         assert resident_bytes(broker.process.pid) - before < 384 << 20
 
 
-def test_a_crowd_of_silent_clients_keeps_nobody_out_and_no_file_shut(tmp_path: Path) -> None:
-    """The process may open 400 files, and 500 clients connect: those who wait longest have to go,
-    the one that works stays, and files can still be opened."""
+@contextlib.contextmanager
+def with_tls(data: Path) -> Iterator[tuple[BrokerProcess, Place]]:
+    """Run a broker with a plain listener and one with TLS. Yield it and the latter's place."""
+    port = free_port()
+    certificate = certificates.for_loopback()
+    config = (
+        f"listeners=PLAIN://127.0.0.1:0,TLS://127.0.0.1:{port}",
+        "listener.security.protocol.map=PLAIN:PLAINTEXT,TLS:SSL",
+        "inter.broker.listener.name=PLAIN",
+        "ssl.keystore.type=PEM",
+        f"ssl.keystore.key={certificate.key}",
+        f"ssl.keystore.certificate.chain={certificate.chain}",
+    )
+    with BrokerProcess(data, *(word for each in config for word in ("--config", each))) as broker:
+        yield broker, Place("127.0.0.1", port)
+
+
+def test_handshakes_that_begin_together_keep_nobody_waiting(tmp_path: Path) -> None:
+    with (
+        with_tls(tmp_path / "data") as (broker, tls),
+        Witness(broker, pid=broker.process.pid) as witness,
+    ):
+        attacks.hellos(tls)
+        witness.stop()
+        assert witness.failure is None
+        assert witness.longest_cpu_s < 0.25, "all signatures were made in one round"
+
+
+@contextlib.contextmanager
+def files_at_most(count: int) -> Iterator[None]:
+    """Let processes that are started here open no more files than this."""
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-    resource.setrlimit(resource.RLIMIT_NOFILE, (400, hard))
+    resource.setrlimit(resource.RLIMIT_NOFILE, (count, hard))
     try:
-        broker = BrokerProcess(tmp_path / "data")
+        yield
     finally:
         resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
-    with broker, contextlib.ExitStack() as stack, RawClient(broker) as worker:
+
+
+@pytest.mark.parametrize("over_tls", [False, True])
+def test_a_crowd_of_silent_clients_keeps_nobody_out_and_no_file_shut(
+    tmp_path: Path, over_tls: bool
+) -> None:
+    """The process may open 400 files, and 500 clients connect: those who wait longest have to go,
+    the one that works stays, and files can still be opened."""
+    with contextlib.ExitStack() as stack:
+        with files_at_most(400):
+            broker, tls = stack.enter_context(with_tls(tmp_path / "data"))
+        crowded: Address = tls if over_tls else broker
+        worker = stack.enter_context(RawClient(broker))
         for number in range(500):
-            stack.enter_context(RawClient(broker))
+            stack.enter_context(RawClient(crowded))
             if number % 50 == 0:
                 worker.create_topic(f"t-{number}")
         assert worker.produce("t-0", "a").error_code == ErrorCode.NONE
         with RawClient(broker) as another:
             another.create_topic("last")
             assert another.produce("last", "a").error_code == ErrorCode.NONE
-    assert "this one has been silent longest" in (tmp_path / "broker.err").read_text()
+    told = "this one has been silent longest" in (tmp_path / "broker.err").read_text()
+    assert told or over_tls, "who has not begun its handshake is no connection yet"
 
 
 def test_bombs_are_refused_at_once_and_long_batches_let_others_through(tmp_path: Path) -> None:

@@ -1,0 +1,1 @@
+"""Let clients in: accept them, and hold back those that exceed the limits of connections."""
