@@ -32,6 +32,9 @@ TURNS_OF_WHO_LEFT = 40
 """The number of turns that a long request gets after its client has left: enough that a batch sent
 with acks=0 before the close is not lost, but a request that decompresses to very many records does
 not continue for long."""
+HALF_CLOSED_S = 0.9
+"""The seconds for which a waiting request goes on after its client has closed its sending side: it
+may be gone, or read on. It is less than a sweep's interval, so that the second sweep ends it."""
 
 
 class Shared(Protocol):
@@ -73,6 +76,9 @@ class Connection(asyncio.Protocol):
         self._turns_left: int | None = None
         self._is_pumping = False
         self.is_paused = False
+        self.is_half_closed = False
+        """Whether the end of the client's requests was read."""
+        self._sends_no_more_s: float | None = None
         self._must_wait = False
         self._is_held = False
         self._reads_tokens = False
@@ -91,6 +97,11 @@ class Connection(asyncio.Protocol):
     def is_at_long_work(self) -> bool:
         """Whether another thread works on a request or response of this client."""
         return self._gave_way or self._is_aside
+
+    @property
+    def _is_encrypted(self) -> bool:
+        transport = self._transport
+        return transport is not None and transport.get_extra_info("sslcontext") is not None
 
     # --- asyncio.Protocol ---------------------------------------------------------------------
 
@@ -130,11 +141,12 @@ class Connection(asyncio.Protocol):
 
     def eof_received(self) -> bool:
         """Return whether to keep the connection open for now. The client has ended its sending
-        direction, but may still read a response that is in progress; the connection is closed after
-        that response. A fetch that waits for records does not keep it open."""
-        if not (self._responses.is_sending_files or self.is_at_long_work):
+        direction, but may still read the response to a request in progress; the connection is
+        closed after that response. TLS has no half-closed connections."""
+        if self.is_idle or self._is_encrypted:
             return False
         self._broken = self._broken or "the client sends no more"
+        self.is_half_closed = True
         return True
 
     def pause_writing(self) -> None:
@@ -281,10 +293,15 @@ class Connection(asyncio.Protocol):
         self._server.busy_poll.answered()
 
     def departed(self, how: Departure) -> None:
-        """Close if the client is gone, or if it has half-closed and no response is due."""
+        """Close if the client is gone. If it has half-closed, close if its request waits for
+        others, unless that is soon over."""
         is_working = self._responses.is_sending_files or self.is_at_long_work
         is_parked = self._in_flight and not is_working
-        if how is Departure.GONE or is_parked or self._muted is not None:
+        now_s = self._loop.time()
+        if self._sends_no_more_s is None:
+            self._sends_no_more_s = now_s
+        is_over = now_s - self._sends_no_more_s > HALF_CLOSED_S
+        if how is Departure.GONE or self._muted is not None or (is_parked and is_over):
             self.abandon()
 
     def read_on(self) -> None:

@@ -195,7 +195,11 @@ class Server:
             connection.note_progress()
             if now_s - connection.last_used_s > idle_s:
                 connection.end(f"idle for more than {self._idle_ms} ms")
-        unread = {c.descriptor: c for c in self._connections if c.is_paused and c.descriptor >= 0}
+        unread = {
+            c.descriptor: c
+            for c in self._connections
+            if (c.is_paused or c.is_half_closed) and c.descriptor >= 0
+        }
         for descriptor, departure in departures(unread).items():
             unread[descriptor].departed(departure)
         self.intake.end_standstills(now_s)

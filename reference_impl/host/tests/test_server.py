@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import socket
 import struct
 import time
 from collections.abc import Iterator
@@ -135,6 +136,22 @@ def test_a_client_that_leaves_while_its_fetch_waits_harms_nobody(broker: BrokerP
                 leaving.send_fetch("left", max_wait_ms=30_000)
         assert client.produce("left", "a").error_code == 0
         assert client.read_all("left") == ["a"]
+
+
+@pytest.mark.parametrize("behind", [0, 3])
+def test_a_client_that_sends_no_more_is_answered_what_comes_soon(
+    broker: BrokerProcess, behind: int
+) -> None:
+    """Apache Kafka answers all that came before the end, however long it takes. Here a fetch of an
+    hour is given up, since its client has probably gone (test_sockets.py)."""
+    with RawClient(broker) as client:
+        client.create_topic(f"half-{behind}")
+        client.send_fetch(f"half-{behind}", max_wait_ms=400, min_bytes=1)
+        for _ in range(behind):
+            client.send(ApiKey.API_VERSIONS, 0)
+        client.socket.shutdown(socket.SHUT_WR)
+        assert all(client.receive() for _ in range(1 + behind))
+        assert client.receive() is None
 
 
 def test_a_slow_reader_does_not_stop_others(broker: BrokerProcess) -> None:
