@@ -28,7 +28,11 @@ from reference_impl.robustness.hostile.witness import Place, Witness
 from reference_impl.robustness.process import Address, BrokerProcess, RawClient
 from reference_impl.robustness.usage import cpu_s, resident_mib
 
-CONFIG = {"authorizer.class.name": STANDARD_AUTHORIZER, "allow.everyone.if.no.acl.found": "true"}
+CONFIG = {
+    "authorizer.class.name": STANDARD_AUTHORIZER,
+    "allow.everyone.if.no.acl.found": "true",
+    **attacks.SHORT_SESSIONS,
+}
 TOPIC = "hostile"
 LOOKED_AT_S = 3.0
 """The seconds between the end of an attack and the measurement of its remaining sockets and
@@ -67,6 +71,8 @@ ATTACKS: Mapping[str, Attack] = {
     "1 MB of names, three APIs": Attack(attacks.many_names, 0.5, mib=384),
     "a topic of 1,000 partitions, and its end": Attack(attacks.many_partitions, 0.5),
     "patterns that backtrack, or are long": Attack(attacks.patterns, 0.5),
+    "2 × 1,000 segments, and their end": Attack(attacks.segments, 0.5),
+    "1,000 sessions that end together": Attack(attacks.ending_sessions, 0.5),
     "30 fetch sessions of 30,000 partitions": Attack(attacks.sessions, 0.5, mib=384),
 }
 

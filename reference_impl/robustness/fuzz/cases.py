@@ -14,6 +14,7 @@ from reference_impl.robustness.fuzz.broker import MAX_FRAME_BYTES
 from reference_impl.robustness.fuzz.frames import Frame, Frames, garbage
 from reference_impl.robustness.fuzz.judge import Judge
 from reference_impl.robustness.fuzz.values import TOPICS, Values
+from reference_impl.robustness.hostile import attacks
 from reference_impl.robustness.process import RawClient
 from reference_impl.wire import ApiKey, encode_request, request_definition
 
@@ -69,6 +70,7 @@ STORIES: tuple[tuple[ApiKey, ...], ...] = (
 )
 """Sequences of requests as clients send them; an API that is not advertised is left out."""
 LINGERING_MAX = 16
+SEGMENTS, MEMBERS = 200, 100
 DOOR_WEIGHTS = 6, 1
 """How often a case attacks the listener of clients, and that of controllers."""
 
@@ -240,13 +242,26 @@ def unfinished(case: Case) -> None:
         client.socket.close()
 
 
+def segments_gone(case: Case) -> None:
+    """Delete partitions of many segments. What the topics look like depends on earlier cases, which
+    may have changed the broker's configuration."""
+    with contextlib.suppress(AssertionError):
+        attacks.segments(case.judge.broker.clients, SEGMENTS)
+
+
+def sessions_over(case: Case) -> None:
+    """Let many members of a group fall silent together."""
+    with contextlib.suppress(AssertionError):
+        attacks.ending_sessions(case.judge.broker.clients, MEMBERS)
+
+
 def reset(client: RawClient) -> None:
     """Close the connection with RST instead of FIN (socket(7), SO_LINGER)."""
     client.socket.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
     client.socket.close()
 
 
-KINDS: tuple[tuple[int, Callable[[Case], None]], ...] = (
+KINDS: tuple[tuple[float, Callable[[Case], None]], ...] = (
     (50, conversation),
     (30, broken),
     (6, pipelined),
@@ -257,6 +272,8 @@ KINDS: tuple[tuple[int, Callable[[Case], None]], ...] = (
     (1, piled),
     (1, left_waiting),
     (1, unfinished),
+    (0.2, segments_gone),
+    (0.2, sessions_over),
 )
 SLOW_SENDERS = 0.05
 """The share of cases that leave a slow sender behind."""

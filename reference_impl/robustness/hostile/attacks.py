@@ -8,7 +8,7 @@ import ssl
 import struct
 import threading
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 
 from reference_impl.robustness.process import PATIENCE_S, Address, RawClient
 from reference_impl.wire import (
@@ -36,6 +36,17 @@ LEAVERS, REQUESTS_BEHIND = 300, 5
 NAMES, NAME_BYTES, NAMES_AT_ONCE = 3_000, 32_000, 20
 UNFINISHED, UNFINISHED_BYTES = 40, 20 << 20
 HELLOS = 1_800
+SEGMENTS = 1_000
+MEMBERS = 1_000
+SHORT_SESSIONS: Mapping[str, str] = {
+    "group.consumer.heartbeat.interval.ms": "1000",
+    "group.consumer.min.heartbeat.interval.ms": "1000",
+    "group.consumer.session.timeout.ms": "6000",
+    "group.consumer.min.session.timeout.ms": "6000",
+}
+"""The broker's configuration with which sessions end while an attack waits for it."""
+AT_ONCE = 100
+"""The number of requests that a client sends before it reads their answers."""
 MILLION = 1_000_000
 """The approximate size of a request in bytes."""
 WIDTH = 1_000
@@ -46,6 +57,14 @@ SLOW_PATTERNS = (
     "(a?a?)*" * 4_000,
     r"\w?" * 8_000 + "x",
 )
+
+
+def wait_until(condition: Callable[[], bool], otherwise: str) -> None:
+    """Return once the condition holds. Raise AssertionError if that takes far too long."""
+    deadline_s = time.monotonic() + PATIENCE_S
+    while not condition():
+        assert time.monotonic() < deadline_s, otherwise
+        time.sleep(0.1)
 
 
 def many_topics(broker: Address) -> None:
@@ -246,6 +265,78 @@ def unfinished(broker: Address) -> None:
             with contextlib.suppress(TimeoutError, OSError):
                 frame = struct.pack(">i", UNFINISHED_BYTES) + bytes(UNFINISHED_BYTES - 1)
                 client.socket.sendall(frame)
+
+
+def in_segments(client: RawClient, topic: str, count: int) -> None:
+    """Create a topic whose only partition has this number of segments, each with a few files."""
+    of = request_definition(ApiKey.CREATE_TOPICS)
+    configs = {"segment.ms": "1", "file.delete.delay.ms": "0", "retention.ms": "-1"}
+    rows = [of.struct("CreatableTopicConfig", name=n, value=v) for n, v in configs.items()]
+    creation = of.struct(
+        "CreatableTopic", name=topic, num_partitions=1, replication_factor=1, configs=rows
+    )
+    client.call(ApiKey.CREATE_TOPICS, 7, topics=[creation], timeout_ms=60_000)
+    # Apache opens the log of a new topic a little later.
+    wait_until(lambda: client.produce(topic, "x").error_code == 0, f"{topic} takes no records")
+    now_ms = int(time.time() * 1000)
+    for first in range(0, count, AT_ONCE):
+        for number in range(first, first + AT_ONCE):
+            client.send_produce(topic, "x", base_timestamp=now_ms + 10 * number)
+        for _ in range(AT_ONCE):
+            client.receive()
+
+
+def segments(broker: Address, count: int = SEGMENTS) -> None:
+    """Delete the records of a partition of very many segments, and a topic with another one."""
+    of = request_definition(ApiKey.DELETE_RECORDS)
+    everything = of.struct("DeleteRecordsPartition", partition_index=0, offset=-1)
+    emptied = of.struct("DeleteRecordsTopic", name="emptied", partitions=[everything])
+    names = ["emptied", "dropped"]
+    with RawClient(broker) as client:
+        for name in names:
+            in_segments(client, name, count)
+        client.call(ApiKey.DELETE_RECORDS, 2, topics=[emptied], timeout_ms=60_000)
+        client.call(ApiKey.DELETE_TOPICS, 5, topic_names=names, timeout_ms=60_000)
+
+
+def ending_sessions(broker: Address, count: int = MEMBERS) -> None:
+    """Let very many members join a consumer group and fall silent together, and wait until their
+    sessions have ended."""
+    with RawClient(broker) as client:
+        sought = {"key_type": 0, "coordinator_keys": ["silent"]}
+        wait_until(
+            lambda: (
+                not client.call(ApiKey.FIND_COORDINATOR, 4, **sought).coordinators[0].error_code
+            ),
+            "there is no coordinator",
+        )
+        epochs = []
+        for number in range(count):
+            answer = client.call(
+                ApiKey.CONSUMER_GROUP_HEARTBEAT,
+                1,
+                group_id="silent",
+                member_id=f"member-{number}",
+                member_epoch=0,
+                rebalance_timeout_ms=60_000,
+                subscribed_topic_names=["many-0"],
+                topic_partitions=[],
+            )
+            assert answer.error_code == 0, f"member {number} gets error {answer.error_code}"
+            epochs.append(answer.member_epoch)
+        for number, epoch in enumerate(epochs):
+            member = f"member-{number}"
+            fields = {"group_id": "silent", "member_id": member, "member_epoch": epoch}
+            client.send(ApiKey.CONSUMER_GROUP_HEARTBEAT, 1, number, **fields)
+            if number >= AT_ONCE:
+                client.receive()
+        for _ in epochs[:AT_ONCE]:
+            client.receive()
+        asked = {"group_ids": ["silent"]}
+        wait_until(
+            lambda: not client.call(ApiKey.CONSUMER_GROUP_DESCRIBE, 0, **asked).groups[0].members,
+            "the sessions do not end",
+        )
 
 
 def hellos(listener: Address, count: int = HELLOS) -> None:

@@ -23,6 +23,8 @@ SECONDS = 4
 FEW_SESSIONS = 5
 """A few sessions show how long a step is. The nightly test measures the memory of all sessions."""
 
+FEW_SEGMENTS = 300
+
 
 def test_a_pile_of_pipelined_requests_keeps_nobody_waiting(tmp_path: Path) -> None:
     """Other clients are not delayed, neither while the hostile clients are connected nor
@@ -49,6 +51,9 @@ def test_a_pile_of_pipelined_requests_keeps_nobody_waiting(tmp_path: Path) -> No
         attacks.many_names,
         attacks.many_partitions,
         attacks.patterns,
+        pytest.param(partial(attacks.segments, count=FEW_SEGMENTS), id="few segments"),
+        pytest.param(attacks.segments, marks=pytest.mark.nightly),
+        pytest.param(attacks.ending_sessions, marks=pytest.mark.nightly),
         pytest.param(partial(attacks.sessions, count=FEW_SESSIONS), id="few sessions"),
         pytest.param(attacks.sessions, marks=pytest.mark.nightly),
     ],
@@ -56,7 +61,10 @@ def test_a_pile_of_pipelined_requests_keeps_nobody_waiting(tmp_path: Path) -> No
 def test_requests_that_take_long_keep_nobody_waiting(
     tmp_path: Path, attack: Callable[[Address], None]
 ) -> None:
-    with BrokerProcess(tmp_path / "data") as broker:
+    short = (
+        word for each in attacks.SHORT_SESSIONS.items() for word in ("--config", "=".join(each))
+    )
+    with BrokerProcess(tmp_path / "data", *short) as broker:
         attacks.many_topics(broker)
         before = resident_bytes(broker.process.pid)
         with Witness(broker, pid=broker.process.pid) as witness:
