@@ -29,6 +29,7 @@ from reference_impl.core.configs.client_metrics import (
     subscription_of,
 )
 from reference_impl.core.controller.image.metadata_image import MetadataImage
+from reference_impl.core.effects import Effect, GiveWay
 from reference_impl.core.events import Request
 from reference_impl.core.log.directories.data_directory import uuid_text
 from reference_impl.core.moment import Moment
@@ -151,15 +152,27 @@ class Telemetry:
         """Give each client a new subscription id with its next request."""
         self._version += 1
 
-    def _subscriptions(self) -> Iterator[Subscription]:
-        """Yield the subscriptions in force. Parse only those that have changed, since a long
-        pattern takes long to compile."""
+    def parse_changes(self, request: Request) -> Iterator[Effect]:
+        """Parse the subscriptions that have changed. Give way after each, since the patterns of all
+        of them may take a second to compile."""
         if self._parsed_version != self._version:
-            before = self._parsed
+            for name, given in list(self._image.client_metrics.items()):
+                self._parsed[name] = self._meaning(name, given)
+                yield GiveWay(request)
+
+    def _meaning(self, name: str, given: Mapping[str, str]) -> tuple[dict[str, str], Subscription]:
+        """Return a subscription's settings and what they mean; parse them only if they have
+        changed."""
+        known = self._parsed.get(name)
+        if known is not None and known[0] == given:
+            return known
+        return dict(given), subscription_of(given)
+
+    def _subscriptions(self) -> Iterator[Subscription]:
+        """Yield the subscriptions in force."""
+        if self._parsed_version != self._version:
             self._parsed = {
-                name: known
-                if (known := before.get(name)) is not None and known[0] == given
-                else (dict(given), subscription_of(given))
+                name: self._meaning(name, given)
                 for name, given in self._image.client_metrics.items()
                 if given
             }

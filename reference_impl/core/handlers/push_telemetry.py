@@ -19,6 +19,7 @@ RESPONSE = definition("PushTelemetryResponse")
 
 def handle_push_telemetry(broker: Broker, request: Request) -> Iterator[Effect]:
     """Keep the metrics of a client that pushes under its subscription, at its interval."""
+    yield from broker.telemetry.parse_changes(request)
     try:
         # VALIDATE. DEDUPLICATE: a second push within an interval is refused. APPLY
         instance = broker.telemetry.pushed(request)

@@ -227,3 +227,20 @@ def test_a_subscription_is_parsed_again_only_if_it_has_changed(
     world.subscribe("s3", metrics="c.d")
     world.asked(client=8)
     assert len(parsed) == 21
+
+
+def test_the_patterns_of_many_subscriptions_are_not_compiled_in_one_step() -> None:
+    world = MetricsWorld()
+    for number in range(20):
+        assert world.subscribe(f"s-{number}", metrics="a", match="client_id=test") == 0
+    body = request_definition(ApiKey.GET_TELEMETRY_SUBSCRIPTIONS).new(
+        client_instance_id=UUID(int=9)
+    )
+    world.node.must_give_way = lambda: True
+    number, turns = world.send(ApiKey.GET_TELEMETRY_SUBSCRIPTIONS, 0, body), 0
+    while world.gave_way:
+        world.go_on()
+        turns += 1
+    answer = world.answer_to(number)
+    assert answer is not None and answer.requested_metrics == ["a"]
+    assert turns >= 20
