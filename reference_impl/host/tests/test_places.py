@@ -52,6 +52,17 @@ def test_a_directory_without_an_id_of_its_own_gets_one_for_good() -> None:
     assert (first.cluster_id, again.directory_id) == (ONE, first.directory_id)
 
 
+def test_a_file_that_lost_the_name_of_its_directory_id_gets_no_new_one() -> None:
+    """With another id, the broker would lead none of its partitions."""
+    storage = MemoryStorage()
+    storage.make_directory("data")
+    text = f"version=1\ncluster.id={ONE}\nnode.id=1\ndirect\x7fry.id=rRXyK9lsT4KqC92tjAli3A\n"
+    storage.write_atomically(f"data/{META_PROPERTIES}", text.encode())
+    with pytest.raises(WrongDirectory, match=r"no directory\.id, but a key 'direct.x7fry\.id'"):
+        DataDirectory.open(storage, "data", 1, uuid4)
+    assert storage.read_file(f"data/{META_PROPERTIES}") == text.encode()
+
+
 def test_an_id_that_is_none_is_refused() -> None:
     storage = MemoryStorage()
     storage.make_directory("data")

@@ -18,6 +18,7 @@ from reference_impl.core.storage import Space, Storage, StorageError
 META_PROPERTIES = "meta.properties"
 METADATA_DIRECTORY = "__cluster_metadata-0"
 """The directory of the metadata log. The first start makes it after meta.properties."""
+_KEYS = ("version", "cluster.id", "node.id", "directory.id")
 
 
 class WrongDirectory(Exception):
@@ -124,6 +125,13 @@ def _read(storage: Storage, path: str, node_id: int) -> dict[str, str] | None:
     owner = properties.get("node.id")
     if properties.get("version") != "1" or "cluster.id" not in properties:
         raise WrongDirectory(f"{meta} is not of version 1; is {path} a data directory?")
+    strange = [key for key in properties if key not in _KEYS]
+    if "directory.id" not in properties and strange:
+        # With a new id, the broker would lead none of its partitions (KIP-858).
+        raise WrongDirectory(
+            f"{meta} has no directory.id, but a key {strange[0]!r} that no node writes: bring it"
+            " back from a copy"
+        )
     if owner != str(node_id):
         raise WrongDirectory(
             f"{path} belongs to node {owner}, not to node {node_id}: give another directory or"
