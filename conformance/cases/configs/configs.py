@@ -117,8 +117,10 @@ def alter(
     *,
     resource_type: int = TOPIC,
     validate_only: bool = False,
+    connection: Connection | None = None,
 ) -> dict[str, int]:
-    """Send IncrementalAlterConfigs for resources of one type; return name -> error code."""
+    """Send IncrementalAlterConfigs for resources of one type; return name -> error code. The first
+    resource says which broker is asked unless a connection is given."""
     resources = [
         part(
             "IncrementalAlterConfigs",
@@ -130,7 +132,8 @@ def alter(
         for name, configs in changes.items()
     ]
     version = wire.version("IncrementalAlterConfigs") if version is None else version
-    answer = asked_about(wire, resource_type, next(iter(changes))).call(
+    asked = connection or asked_about(wire, resource_type, next(iter(changes)))
+    answer = asked.call(
         "IncrementalAlterConfigs", version, resources=resources, validate_only=validate_only
     )
     return {r.resource_name: r.error_code for r in answer.responses}

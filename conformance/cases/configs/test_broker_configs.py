@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import partial
 
 from conformance.case import Unsupported, case, each, expect, expect_that
 from conformance.cases.api_versions.test_api_versions import api_versions
@@ -261,6 +262,34 @@ def described(wire: Wire, broker: str) -> list[tuple[str, str | None, int]]:
     found: Struct = describe(wire, broker, None, resource_type=BROKER)
     expect_that(len(found.configs) > 0, "configurations", "some", found)
     return sorted((c.name, c.value, c.config_source) for c in found.configs)
+
+
+@case(
+    "CONF-25",
+    "IncrementalAlterConfigs",
+    spec="KIP-226; class ConfigAdminManager, preprocess",
+    priority="P1",
+)
+def test_each_broker_changes_its_own_configuration(wire: Wire, version: int) -> None:
+    """Each broker changes its own configuration, wherever the active controller is, and refuses to
+    change another broker's: INVALID_REQUEST (42)."""
+    brokers = [str(broker) for broker in sorted(wire.brokers())]
+    with altered(wire, version, KEY, dict.fromkeys(brokers, "70003")):
+        for broker in brokers:
+            eventually(
+                partial(setting, wire, broker, KEY, BROKER),
+                lambda found: found == ("70003", Source.DYNAMIC_BROKER),
+                f"(value, source) of {KEY} at broker {broker}",
+            )
+            others = {other: [change(KEY, "1")] for other in brokers if other != broker}
+            if others:
+                asked = wire.broker(int(broker))
+                errors = alter(wire, version, others, resource_type=BROKER, connection=asked)
+                expect(
+                    errors,
+                    dict.fromkeys(others, ErrorCode.INVALID_REQUEST),
+                    f"errors of broker {broker} for others",
+                )
 
 
 @case(
