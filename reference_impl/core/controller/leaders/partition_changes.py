@@ -64,24 +64,29 @@ def change_of(
     the caller asks for; leader, ELR and epochs follow from them."""
     target = completed(rules, wanted)
     if circumstances.has_elr:
+        # A replica that comes back deleted its log when it went. Apache Kafka keeps it eligible,
+        # and would elect it, which loses what was committed.
+        emptied = set(target.replicas) - set(old.replicas)
         eligible = rules.eligible_replicas(
-            old, target.isr, circumstances.min_isr, circumstances.unclean_shutdown
+            old, target.isr, circumstances.min_isr, circumstances.unclean_shutdown | emptied
         )
-        # Apache also keeps replicas that the partition has no more, although they delete its log.
-        target = replace(target, elr=tuple(sorted(r for r in eligible if r in target.replicas)))
+        target = replace(target, elr=tuple(sorted(eligible)))
     else:
         target = replace(target, isr=target.isr or old.isr, elr=())
     leader, is_unclean = elected(rules, old, target, circumstances)
     if is_unclean:
         # Its log is the partition's from now on, so a replica that has more is not eligible any
-        # more (maybeUpdateRecordElr).
-        target = replace(target, isr=(leader,), elr=(), is_recovering=True)
+        # more (maybeUpdateRecordElr). A change that ends the recovery of the leader before it ends
+        # its own recovery, too (tryElection).
+        recovers = target.is_recovering or not old.is_recovering
+        target = replace(target, isr=(leader,), elr=(), is_recovering=recovers)
     elif leader != old.leader and leader in target.elr:
         rest = tuple(replica for replica in target.elr if replica != leader)
         target = replace(target, isr=(leader,), elr=rest)
-    target = replace(target, last_known_elr=_last_known(old, leader, circumstances))
-    target = replace(target, directories=_directories(old, target, circumstances))
     begins = rules.raises_leader_epoch(old, leader) or not set(old.replicas) <= set(target.replicas)
+    if circumstances.has_elr and begins:
+        target = replace(target, last_known_elr=_last_known(old, leader))
+    target = replace(target, directories=_directories(old, target, circumstances))
     epochs = old.leader_epoch + begins, old.partition_epoch
     target = replace(target, leader=leader, leader_epoch=epochs[0], partition_epoch=epochs[1])
     return target if target == old else replace(target, partition_epoch=old.partition_epoch + 1)
@@ -131,14 +136,11 @@ def _candidates(old: PartitionImage, target: PartitionImage, election: Election)
     yield from target.replicas
 
 
-def _last_known(old: PartitionImage, leader: int, circumstances: Circumstances) -> tuple[int, ...]:
-    """Return the leader that a partition had last, while it has none
-    (maybeUpdateLastKnownLeader)."""
-    if not circumstances.has_elr or leader != NO_LEADER:
+def _last_known(old: PartitionImage, leader: int) -> tuple[int, ...]:
+    """Return the leader that a partition without a leader had last (maybeUpdateLastKnownLeader)."""
+    if leader != NO_LEADER:
         return ()
-    if old.leader != NO_LEADER and not old.last_known_elr:
-        return (old.leader,)
-    return old.last_known_elr
+    return old.last_known_elr or (old.leader,)
 
 
 def _directories(
