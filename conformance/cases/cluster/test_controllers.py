@@ -255,6 +255,41 @@ def test_the_id_of_a_living_broker_is_taken(wire: Wire, version: int) -> None:
 
 
 @case(
+    "KRFT-05",
+    "DescribeQuorum",
+    versions=(2, 2),
+    spec="KIP-631; class ClusterControlManager, registerBroker",
+    priority="P1",
+    requires=["restart"],
+)
+def test_the_id_of_a_fenced_broker_is_taken_while_it_sends_heartbeats(
+    wire: Wire, version: int
+) -> None:
+    """A broker that has sent no heartbeat is replaced by another process with its id, which gets a
+    greater epoch. The same process that registers again keeps its epoch. As soon as it has sent a
+    heartbeat, although it is fenced, another process gets DUPLICATE_BROKER_REGISTRATION (101)."""
+    controller = at_active(wire)
+    first = registered(wire, controller)
+
+    def register(body: Struct) -> tuple[int, int]:
+        answer = controller.call("BrokerRegistration", REGISTRATION_VERSION, body)
+        return answer.error_code, answer.broker_epoch
+
+    second = registration(wire)
+    error, epoch = register(second)
+    expect(error, ErrorCode.NONE, "error of the second process")
+    expect_that(epoch > first, "its epoch", f"> {first}", epoch)
+    expect(register(second), (ErrorCode.NONE, epoch), "(error, epoch) of the second process again")
+    answer = beat(controller, broker_epoch=epoch)
+    expect((answer.error_code, answer.is_fenced), (ErrorCode.NONE, True), "(error, fenced)")
+    error = register(registration(wire))[0]
+    expect(error, ErrorCode.DUPLICATE_BROKER_REGISTRATION, "error of a third process")
+    expect(
+        register(second), (ErrorCode.NONE, epoch), "(error, epoch) of the second process at last"
+    )
+
+
+@case(
     "KRFT-06",
     "DescribeQuorum",
     versions=(2, 2),

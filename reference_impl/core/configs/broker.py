@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cached_property
 
 from reference_impl.core.configs.cluster import OF_CLUSTER, Membership, membership_of
 from reference_impl.core.configs.idle import WITHOUT_EFFECT
@@ -252,7 +253,7 @@ class BrokerConfig:
         """The id of this broker."""
         return self.number("node.id")
 
-    @property
+    @cached_property
     def topic_defaults(self) -> dict[str, str]:
         """The configuration of a topic without overrides."""
         return defaults_from(self.given)

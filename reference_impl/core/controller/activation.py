@@ -19,10 +19,11 @@ from reference_impl.wire import Struct, definition
 
 
 def activate(controller: Controller) -> None:
-    """Write the first records of a new cluster, and give each broker a fresh session, since this
-    controller has heard from none yet. Raise UnsupportedLevel if the cluster has a feature level
-    that this version does not know."""
-    controller.sessions.begin(controller.image.brokers)
+    """Write the first records of a new cluster, and give each broker that is not fenced a fresh
+    session, since this controller has heard from none yet. Raise UnsupportedLevel if the cluster
+    has a feature level that this version does not know."""
+    brokers = controller.image.brokers.values()
+    controller.sessions.begin(each.node_id for each in brokers if not each.fenced)
     records = _first_records(controller)
     if controller.metadata.is_in_transaction:
         reason = "a controller failed before it ended the transaction"

@@ -14,7 +14,7 @@ from uuid import UUID
 from reference_impl.core.broker import Broker
 from reference_impl.core.controller.features import REGISTERED
 from reference_impl.core.controller.image.registrations import endpoint_rows, feature_rows
-from reference_impl.core.controller.leaders.broker_changes import SESSION_TIMEOUT, fence_silent
+from reference_impl.core.controller.leaders.broker_changes import SESSION_TIMEOUT, fence_one_silent
 from reference_impl.core.controller.leaders.elections import (
     elect_unclean_leaders,
     prefer_first_replicas,
@@ -23,7 +23,7 @@ from reference_impl.core.effects import Effect, Report
 from reference_impl.core.refused import Refused
 from reference_impl.core.requests.asking_controller import ask_controller
 from reference_impl.core.storage import StorageError
-from reference_impl.core.waiting.waits import Applied, Later
+from reference_impl.core.waiting.waits import Applied, Later, Pause
 from reference_impl.wire import ApiKey, ErrorCode, Struct, definition
 
 REQUEST = definition("ControllerRegistrationRequest")
@@ -95,14 +95,18 @@ def watch_sessions(broker: Broker) -> Iterator[Effect]:
     """Fence the brokers that fall silent, while the controller of this node is the active one."""
     while True:
         timeout_ms = broker.config.number(SESSION_TIMEOUT)
-        if broker.quorum.active_epoch is not None:
+        while broker.quorum.active_epoch is not None:
             try:
-                for silent in fence_silent(broker.controller):
-                    yield Report(
-                        f"broker {silent} is fenced: it sent no heartbeat within {SESSION_TIMEOUT}"
-                    )
+                silent = fence_one_silent(broker.controller)
+                if silent is None:
+                    break
+                yield Report(
+                    f"broker {silent} is fenced: it sent no heartbeat within {SESSION_TIMEOUT}"
+                )
+                yield Pause()
             except StorageError as error:
                 yield Report(f"silent brokers are not fenced yet: {error}")
+                break
         interval_ms = max(LEAST_INTERVAL_MS, timeout_ms // 8)
         due_ms = broker.monotonic_ms + interval_ms
         yield Later(interval_ms)

@@ -63,16 +63,16 @@ def register_broker(controller: Controller, body: Struct) -> int:
     records: list[Struct] = []
     if known is not None and not is_same:
         records += _of_shutdown(controller, known, body.previous_broker_epoch)
-    broker_epoch = controller.image.end_offset
-    records.append(_registration(body, broker_epoch, known if is_same else None))
-    controller.write(records)
-    controller.sessions.restart(body.broker_id)
-    return broker_epoch
+    record = _registration(body, controller.image.end_offset, known if is_same else None)
+    controller.write([*records, record])
+    if not is_same:
+        controller.sessions.forget(body.broker_id)
+    return int(record.broker_epoch)
 
 
 def _check_session(controller: Controller, known: BrokerImage) -> None:
-    """Raise Refused while another process with this broker id has a session, unless that process is
-    in a controlled shutdown.
+    """Raise Refused while another process with this broker id has a session, because it has sent a
+    heartbeat, be it fenced or about to stop.
 
     In a node that is both controller and broker, the process before ended with both. So a restarted
     node need not wait for the end of its own old session, as it does in Kafka.
@@ -81,8 +81,7 @@ def _check_session(controller: Controller, known: BrokerImage) -> None:
     if known.node_id == controller.node_id and sessions.of(known.node_id).metadata_offset < 0:
         return
     timeout_ms = controller.config.number(SESSION_TIMEOUT)
-    is_valid = not known.fenced and sessions.is_valid(known.node_id, timeout_ms)
-    if is_valid and not known.in_controlled_shutdown:
+    if sessions.is_valid(known.node_id, timeout_ms):
         raise Refused(
             ErrorCode.DUPLICATE_BROKER_REGISTRATION,
             f"Another broker is registered with the id {known.node_id}. If the broker was recently"
@@ -143,11 +142,11 @@ def _of_shutdown(
 
 def _registration(body: Struct, broker_epoch: int, before: BrokerImage | None) -> Struct:
     """Return the record of a registration. A repeated registration amends the record of the
-    first."""
+    first, and keeps its broker epoch."""
     return REGISTER.new(
         broker_id=body.broker_id,
         incarnation_id=body.incarnation_id,
-        broker_epoch=broker_epoch,
+        broker_epoch=broker_epoch if before is None else before.broker_epoch,
         rack=body.rack,
         fenced=before is None or before.fenced,
         in_controlled_shutdown=before is not None and before.in_controlled_shutdown,
@@ -278,13 +277,14 @@ def change(broker: BrokerImage, **fields: object) -> Struct:
     return CHANGE.new(broker_id=broker.node_id, broker_epoch=broker.broker_epoch, **fields)
 
 
-def fence_silent(controller: Controller) -> list[int]:
-    """Fence each broker whose session is over, and return their ids."""
+def fence_one_silent(controller: Controller) -> int | None:
+    """Fence a broker whose session is over, and return its id; return None if there is none. Each
+    is a step of its own, since it may be in thousands of ISRs (maybeFenceOneStaleBroker)."""
     living = [each.node_id for each in controller.image.brokers.values() if not each.fenced]
     timeout_ms = controller.config.number(SESSION_TIMEOUT)
-    silent = list(controller.sessions.silent(living, timeout_ms))
-    for node_id in silent:
-        controller.write(list(fenced(controller, controller.image.brokers[node_id])))
+    silent = next(controller.sessions.silent(living, timeout_ms), None)
+    if silent is not None:
+        controller.write(list(fenced(controller, controller.image.brokers[silent])))
     return silent
 
 

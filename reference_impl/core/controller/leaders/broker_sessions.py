@@ -22,8 +22,8 @@ stopping."""
 class Session:
     """The last contact with one broker, and how far it had read the metadata log then."""
 
-    heard_at_ms: int
-    """The time of the last heartbeat, by the clock that never jumps."""
+    heard_at_ms: int | None = None
+    """The time of the last heartbeat, by the clock that never jumps; None before the first one."""
     metadata_offset: int = -1
     """The offset up to which the broker has read the metadata log."""
     controlled_shutdown_at: int = NEVER
@@ -39,13 +39,14 @@ class BrokerSessions:
         self._by_id: dict[int, Session] = {}
 
     def begin(self, brokers: Iterable[int]) -> None:
-        """Discard all sessions, and begin a new one for each of these brokers."""
+        """Discard all sessions, and begin a new one for each of these brokers, as if it had just
+        sent a heartbeat."""
         now_ms = self._monotonic_ms()
         self._by_id = {broker: Session(now_ms) for broker in brokers}
 
     def of(self, broker: int) -> Session:
         """Return the session of a broker, which begins here if it has none."""
-        return self._by_id.setdefault(broker, Session(self._monotonic_ms()))
+        return self._by_id.setdefault(broker, Session())
 
     def renew(self, broker: int, metadata_offset: int) -> None:
         """Note that a broker was heard from now, and how far it has read the metadata log."""
@@ -58,20 +59,17 @@ class BrokerSessions:
         the heartbeats that came meanwhile. Kafka's controller need not do so, since no broker
         shares its thread."""
         for session in self._by_id.values():
-            session.heard_at_ms += late_ms
-
-    def restart(self, broker: int) -> None:
-        """Begin a new session for a new incarnation of a broker."""
-        self._by_id[broker] = Session(self._monotonic_ms())
+            if session.heard_at_ms is not None:
+                session.heard_at_ms += late_ms
 
     def forget(self, broker: int) -> None:
-        """Forget a broker that is no longer registered."""
+        """Forget an incarnation of a broker that is no longer registered."""
         self._by_id.pop(broker, None)
 
     def is_valid(self, broker: int, timeout_ms: int) -> bool:
         """Return whether the broker has sent a heartbeat within its session time-out."""
         session = self._by_id.get(broker)
-        if session is None:
+        if session is None or session.heard_at_ms is None:
             return False
         silent_ms = self._monotonic_ms() - session.heard_at_ms
         return not self._rules.session_is_over(silent_ms, timeout_ms)
@@ -79,7 +77,6 @@ class BrokerSessions:
     def silent(self, brokers: Iterable[int], timeout_ms: int) -> Iterator[int]:
         """Yield those of the brokers whose session is over."""
         for broker in brokers:
-            self.of(broker)
             if not self.is_valid(broker, timeout_ms):
                 yield broker
 

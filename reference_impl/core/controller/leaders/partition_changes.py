@@ -74,22 +74,31 @@ def change_of(
     else:
         target = replace(target, isr=target.isr or old.isr, elr=())
     leader, is_unclean = elected(rules, old, target, circumstances)
+    isr, elr, is_recovering = target.isr, target.elr, target.is_recovering
     if is_unclean:
         # Its log is the partition's from now on, so a replica that has more is not eligible any
         # more (maybeUpdateRecordElr). A change that ends the recovery of the leader before it ends
         # its own recovery, too (tryElection).
-        recovers = target.is_recovering or not old.is_recovering
-        target = replace(target, isr=(leader,), elr=(), is_recovering=recovers)
-    elif leader != old.leader and leader in target.elr:
-        rest = tuple(replica for replica in target.elr if replica != leader)
-        target = replace(target, isr=(leader,), elr=rest)
+        isr, elr, is_recovering = (leader,), (), is_recovering or not old.is_recovering
+    elif leader != old.leader and leader in elr:
+        isr, elr = (leader,), tuple(replica for replica in elr if replica != leader)
     begins = rules.raises_leader_epoch(old, leader) or not set(old.replicas) <= set(target.replicas)
-    if circumstances.has_elr and begins:
-        target = replace(target, last_known_elr=_last_known(old, leader))
-    target = replace(target, directories=_directories(old, target, circumstances))
-    epochs = old.leader_epoch + begins, old.partition_epoch
-    target = replace(target, leader=leader, leader_epoch=epochs[0], partition_epoch=epochs[1])
-    return target if target == old else replace(target, partition_epoch=old.partition_epoch + 1)
+    is_told = circumstances.has_elr and begins
+    # Made anew, as `replace` takes longer: the death of a broker changes thousands of partitions.
+    new = PartitionImage(
+        target.replicas,
+        isr,
+        leader,
+        old.leader_epoch + begins,
+        old.partition_epoch,
+        target.adding,
+        target.removing,
+        _directories(old, target, circumstances),
+        elr,
+        _last_known(old, leader) if is_told else target.last_known_elr,
+        is_recovering,
+    )
+    return new if new == old else replace(new, partition_epoch=old.partition_epoch + 1)
 
 
 def completed(rules: Rules, wanted: PartitionImage) -> PartitionImage:

@@ -9,6 +9,7 @@ from reference_impl.core.controller.controller import Controller
 from reference_impl.core.controller.image.metadata_image import PartitionImage
 from reference_impl.core.controller.leaders.broker_changes import (
     Reply,
+    fence_one_silent,
     hear_heartbeat,
     register_broker,
 )
@@ -67,6 +68,7 @@ class Scene:
 
     def register(self, broker: int, previous_epoch: int = -1) -> int:
         body = self.registration(broker, previous_epoch)
+        self.controller.sessions.forget(broker)  # that of the process before is over
         self.epochs[broker] = register_broker(self.controller, body)
         return self.epochs[broker]
 
@@ -80,6 +82,13 @@ class Scene:
 
     def fence(self, broker: int) -> None:
         self.beat(broker, want_fence=True)
+
+    def fence_silent(self) -> list[int]:
+        """Fence all brokers whose sessions are over, and return their ids."""
+        found = []
+        while (broker := fence_one_silent(self.controller)) is not None:
+            found.append(broker)
+        return found
 
     def make(self, *replicas: int) -> None:
         """Create the topic with one partition on these replicas."""

@@ -10,7 +10,6 @@ from reference_impl.core.controller.activation import activate
 from reference_impl.core.controller.leaders.broker_changes import (
     Reply,
     State,
-    fence_silent,
     register_broker,
     unregister_broker,
 )
@@ -24,11 +23,11 @@ from reference_impl.wire import ErrorCode
 def test_a_silent_broker_is_fenced_when_its_session_is_over() -> None:
     scene = scene_of(1, 2, 3)
     scene.pass_time(SESSION_MS - 1)
-    assert fence_silent(scene.controller) == []
+    assert scene.fence_silent() == []
     scene.beat(2)
     scene.beat(3)
     scene.pass_time(1)
-    assert 1 in fence_silent(scene.controller)
+    assert 1 in scene.fence_silent()
     assert scene.controller.image.brokers[1].fenced
     assert scene.led() == (2, 1, (2, 3), ())
 
@@ -48,7 +47,7 @@ def test_the_wall_clock_ends_no_session() -> None:
     scene = scene_of(1, 2, 3)
     scene.world.now_ms += 10 * SESSION_MS
     scene.pass_time(0)
-    assert fence_silent(scene.controller) == []
+    assert scene.fence_silent() == []
 
 
 def test_a_controller_that_is_active_again_begins_every_session_anew() -> None:
@@ -56,9 +55,9 @@ def test_a_controller_that_is_active_again_begins_every_session_anew() -> None:
     scene = scene_of(1, 2, 3)
     scene.pass_time(10 * SESSION_MS)
     activate(scene.controller)
-    assert not {1, 2, 3} & set(fence_silent(scene.controller))
+    assert not {1, 2, 3} & set(scene.fence_silent())
     scene.pass_time(SESSION_MS)
-    assert {1, 2, 3} <= set(fence_silent(scene.controller))
+    assert {1, 2, 3} <= set(scene.fence_silent())
 
 
 def test_a_broker_is_unfenced_once_it_knows_of_its_own_registration() -> None:
@@ -73,20 +72,35 @@ def test_a_broker_is_unfenced_once_it_knows_of_its_own_registration() -> None:
 def test_another_process_is_refused_while_the_broker_lives() -> None:
     scene = scene_of(1, 2, 3)
     with pytest.raises(Refused, match="DUPLICATE_BROKER_REGISTRATION"):
-        scene.register(1)
+        register_broker(scene.controller, scene.registration(1))
     scene.pass_time(SESSION_MS)
-    assert scene.register(1) > 0
+    assert register_broker(scene.controller, scene.registration(1)) > scene.epochs[1]
+
+
+@pytest.mark.parametrize("wish", ["want_fence", "want_shut_down"])
+def test_another_process_is_refused_while_a_fenced_or_stopping_broker_sends_heartbeats(
+    wish: str,
+) -> None:
+    scene = scene_of(1, 2, 3)
+    scene.beat(1, **{wish: True})
+    with pytest.raises(Refused, match="DUPLICATE_BROKER_REGISTRATION"):
+        register_broker(scene.controller, scene.registration(1))
+
+
+def test_a_broker_that_has_sent_no_heartbeat_is_replaced_at_once() -> None:
+    scene = Scene()
+    first = register_broker(scene.controller, scene.registration(4))
+    assert register_broker(scene.controller, scene.registration(4)) > first
 
 
 def test_a_registration_that_comes_again_amends_the_one_before() -> None:
     scene = Scene()
-    scene.fence(1)
-    body = scene.registration(1)
-    scene.epochs[1] = register_broker(scene.controller, body)
-    scene.beat(1)
+    body = scene.registration(4)
+    scene.epochs[4] = register_broker(scene.controller, body)
+    scene.beat(4)
     body.rack = "r"
-    register_broker(scene.controller, body)
-    broker = scene.controller.image.brokers[1]
+    assert register_broker(scene.controller, body) == scene.epochs[4]
+    broker = scene.controller.image.brokers[4]
     assert (broker.rack, broker.fenced) == ("r", False)
 
 

@@ -9,7 +9,7 @@ import pytest
 
 from reference_impl.core.controller.image.metadata_image import PartitionImage
 from reference_impl.core.controller.image.registrations import BrokerImage
-from reference_impl.core.controller.leaders.broker_changes import State, fence_silent
+from reference_impl.core.controller.leaders.broker_changes import State
 from reference_impl.core.controller.records import new_partition, new_topic
 from reference_impl.core.controller.tests.scene import SESSION_MS, TOPIC
 from reference_impl.core.controller.tests.test_elections import MIN_ISR_2, refusal_of, scene_of
@@ -150,7 +150,7 @@ class NeverFences(Rules):
 def test_a_controller_that_never_fences_leaves_a_partition_to_the_dead() -> None:
     scene = scene_of(1, 2, 3, rules=NeverFences)
     scene.pass_time(100 * SESSION_MS)
-    assert fence_silent(scene.controller) == []
+    assert scene.fence_silent() == []
     assert scene.state.leader == 1
 
 

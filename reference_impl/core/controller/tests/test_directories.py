@@ -85,11 +85,10 @@ def test_a_replica_whose_directory_fails_later_does_not_lead_either() -> None:
 
 def test_a_broker_with_several_directories_chooses_later() -> None:
     scene = Scene()
-    body = scene.registration(1, previous_epoch=scene.epochs[1])
-    body.log_dirs = [own(1), OTHER]
-    scene.beat(1, want_fence=True)
-    scene.epochs[1] = register_broker(scene.controller, body)
-    scene.beat(1)
-    topic = plan_topic(scene.controller, "u", assignments={0: [1, 2]})
+    body = scene.registration(4)
+    body.log_dirs = [own(4), OTHER]
+    scene.epochs[4] = register_broker(scene.controller, body)
+    scene.beat(4)
+    topic = plan_topic(scene.controller, "u", assignments={0: [4, 2]})
     state = publish_topic(scene.controller, topic).partitions[0]
     assert state.directories == (UUID(int=1), own(2)), "DirectoryId.UNASSIGNED"
