@@ -35,6 +35,7 @@ BOOTSTRAP = f"{HOST}:{PORT}"
 START_MS = 1_700_000_000_000
 SETTINGS = {
     "group.initial.rebalance.delay.ms": "0",
+    "metadata.max.idle.interval.ms": "0",  # so that no offset depends on how long a test waits
     "offsets.topic.num.partitions": "2",
     "transaction.state.log.num.partitions": "2",
     "num.partitions": "3",

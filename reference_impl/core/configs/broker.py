@@ -112,6 +112,7 @@ _OBEYED = (
     ConfigKey("metadata.log.max.snapshot.interval.ms", _L, "3600000", 0),
     ConfigKey("metadata.log.segment.bytes", _I, "1073741824", 8 << 20),
     ConfigKey("metadata.log.segment.ms", _L, "604800000"),
+    ConfigKey("metadata.max.idle.interval.ms", _I, "500", 0),
     ConfigKey("metadata.max.retention.bytes", _L, "104857600"),
     ConfigKey("metadata.max.retention.ms", _L, "604800000"),
     ConfigKey("num.partitions", _I, "1", 1),

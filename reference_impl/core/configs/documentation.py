@@ -183,6 +183,8 @@ _BROKERS = {
     " one is written, if metadata has been committed since; 0: no limit.",
     "metadata.log.segment.bytes": "The size at which a segment of the metadata log is closed.",
     "metadata.log.segment.ms": "The age at which a segment of the metadata log is closed.",
+    "metadata.max.idle.interval.ms": "The interval at which the active controller writes a record"
+    " that changes nothing; 0: never.",
     "metadata.max.retention.bytes": "The size of the metadata log and its snapshots above which the"
     " oldest are deleted.",
     "metadata.max.retention.ms": "The age above which the oldest snapshot is deleted, and the log"

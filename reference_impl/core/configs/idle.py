@@ -79,7 +79,6 @@ WITHOUT_EFFECT = table(
     ConfigKey("log.flush.start.offset.checkpoint.interval.ms", _I, "60000"),
     ConfigKey("max.request.partition.size.limit", _I, "2000"),
     ConfigKey("metadata.log.dir", _S, None),
-    ConfigKey("metadata.max.idle.interval.ms", _I, "500"),
     ConfigKey("metric.reporters", _LIST, "org.apache.kafka.common.metrics.JmxReporter"),
     ConfigKey("metrics.num.samples", _I, "2"),
     ConfigKey("metrics.recording.level", _S, "INFO"),

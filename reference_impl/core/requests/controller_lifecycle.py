@@ -27,6 +27,8 @@ from reference_impl.core.waiting.waits import Applied, Later, Pause
 from reference_impl.wire import ApiKey, ErrorCode, Struct, definition
 
 REQUEST = definition("ControllerRegistrationRequest")
+NO_OP = definition("NoOpRecord").new()
+IDLE_INTERVAL = "metadata.max.idle.interval.ms"
 TIMEOUT_MS, RETRY_MS = 30_000, 1_000
 LEAST_INTERVAL_MS = 10
 SUCCESSOR_MS_MAX = 5_000
@@ -46,6 +48,7 @@ def begin(broker: Broker) -> None:
     broker.outbox.post("sessions", watch_sessions(broker))
     broker.outbox.post("preferred leaders", balance_leaders(broker))
     broker.outbox.post("unclean leaders", watch_leaderless(broker))
+    broker.outbox.post("no-op records", write_no_ops(broker))
 
 
 def leave(broker: Broker) -> Iterator[Effect]:
@@ -140,3 +143,21 @@ def watch_leaderless(broker: Broker) -> Iterator[Effect]:
                     yield Report(f"{name} has a leader that may lack committed records")
             except StorageError as error:
                 yield Report(f"no unclean leaders are elected yet: {error}")
+
+
+def write_no_ops(broker: Broker) -> Iterator[Effect]:
+    """Write a record that changes nothing from time to time, while the controller of this node is
+    the active one. So the metadata log moves on, and a controller that cannot write shows itself,
+    although nobody asks for a change (KIP-835; QuorumController, writeNoOpRecord)."""
+    has_failed = False
+    while True:
+        interval_ms = broker.config.number(IDLE_INTERVAL)
+        yield Later(max(LEAST_INTERVAL_MS, interval_ms or RETRY_MS))
+        if interval_ms and broker.quorum.active_epoch is not None:
+            try:
+                broker.controller.write([NO_OP])
+                has_failed = False
+            except StorageError as error:
+                if not has_failed:
+                    yield Report(f"the metadata log takes no records: {error}")
+                has_failed = True

@@ -143,6 +143,8 @@ class Cluster:
         brokers = [n for n in self.disks if not self.has_controllers_apart or n not in self._quorum]
         copies = of_internal_topics(len(brokers) if self._voters else 1)
         given = {"node.id": str(node), "num.partitions": "1", **copies}
+        # So that no offset depends on how long a test waits.
+        given |= {"metadata.max.idle.interval.ms": "0"}
         if self._voters:
             given |= {
                 "controller.quorum.voters": self._voters,

@@ -48,6 +48,7 @@ __all__ = ["NOTHING", "SETTINGS", "START_MS", "World", "end_of", "values_in"]
 START_MS = 1_700_000_000_000
 SETTINGS = {
     "group.initial.rebalance.delay.ms": "0",
+    "metadata.max.idle.interval.ms": "0",  # so that no offset depends on how long a test waits
     "offsets.topic.num.partitions": "2",
     **of_internal_topics(1),
 }
