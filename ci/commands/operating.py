@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import json
 import time
+from dataclasses import replace
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -28,6 +29,14 @@ def status(
     watch: Annotated[bool, typer.Option("--watch", help="Ask again until Ctrl-C.")] = False,
     every: Annotated[float, typer.Option(help="Seconds between two requests of --watch.")] = 2.0,
     as_json: JsonOption = False,
+    data: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="DIR",
+            help="Also show the longest steps of the reference nodes whose data are in DIR, or in"
+            " folders of it.",
+        ),
+    ] = None,
 ) -> None:
     """Show any Kafka cluster: its quorum, and the leader, ISR, ELR and replicas' offsets of each
     partition. A `?` means that a replica does not report its offset."""
@@ -39,7 +48,7 @@ def status(
     asked = _asked(bootstrap, cluster)
     while True:
         try:
-            found = status_of(asked)
+            found = replace(status_of(asked), longest_steps=steps_in(data))
         except WireError as error:
             if not watch:
                 raise UsageError(_why(asked) or str(error)) from error
@@ -50,6 +59,21 @@ def status(
         if not watch:
             return
         time.sleep(every)
+
+
+def steps_in(data: Path | None) -> dict[str, list[dict[str, Any]]]:
+    """Return the longest steps of each reference node whose data are in this directory, or in a
+    folder of it. Raise UsageError if there is none."""
+    from reference_impl.host.steps import FILE
+
+    if data is None:
+        return {}
+    files = sorted([*data.glob(FILE), *data.glob(f"*/{FILE}")])
+    if not files:
+        raise UsageError(
+            f"status: no {FILE} in {data} or its folders: give the --data of `touchstone serve`"
+        )
+    return {str(file.parent): json.loads(file.read_text("utf-8")) for file in files}
 
 
 def _asked(bootstrap: str | None, cluster: Path | None) -> str:

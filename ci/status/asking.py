@@ -8,9 +8,10 @@ consumer (replica id -2): it may ask any replica, which returns its own log end 
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
+from typing import Any
 
 from chaos.clients.wire.wire_link import LATEST, WireCluster
 from chaos.means.connection import WireError
@@ -80,6 +81,8 @@ class Status:
     partitions: tuple[PartitionStatus, ...]
     unanswered: Mapping[int, str] = field(default_factory=dict)
     """Broker -> the reason why it does not report its replicas."""
+    longest_steps: Mapping[str, Sequence[Mapping[str, Any]]] = field(default_factory=dict)
+    """Data directory of a reference node -> its longest steps (`reference_impl/host/steps.py`)."""
 
 
 def status_of(bootstrap: str, timeout_s: float = 5.0) -> Status:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from datetime import UTC, datetime
 from typing import Any
 
 from chaos.world import joined
@@ -13,7 +14,8 @@ HEADINGS = ("PARTITION", "LEADER", "EPOCH", "ISR", "ELR", "REPLICA", "LOG END", 
 
 
 def as_lines(status: Status) -> Iterator[str]:
-    """Yield lines: the cluster, its quorum, then a table with a line for each replica."""
+    """Yield lines: the cluster, its quorum, a table with a line for each replica, then the longest
+    steps."""
     living = ", ".join(f"{node} at {joined(at)}" for node, at in sorted(status.brokers.items()))
     yield f"cluster {status.cluster_id}: brokers {living or 'none'}"
     yield _of_quorum(status.quorum)
@@ -27,6 +29,11 @@ def as_lines(status: Status) -> Iterator[str]:
         yield "no topics"
     for node, why in sorted(status.unanswered.items()):
         yield f"broker {node} does not report all its replicas: {why}"
+    for directory, steps in status.longest_steps.items():
+        yield f"longest steps of the node in {directory}, during which it answered nobody:"
+        for step in steps:
+            at = datetime.fromtimestamp(step["at_ms"] / 1000, UTC).isoformat(" ", "seconds")
+            yield f"  {step['ms']:8.1f} ms  {step['event']}, {at.removesuffix('+00:00')} UTC"
 
 
 def _of_quorum(quorum: QuorumStatus | None) -> str:
@@ -104,5 +111,9 @@ def as_document(status: Status) -> dict[str, Any]:
         ],
         "unanswered": [
             {"node": node, "why": why} for node, why in sorted(status.unanswered.items())
+        ],
+        "longest_steps": [
+            {"directory": directory, "steps": steps}
+            for directory, steps in status.longest_steps.items()
         ],
     }

@@ -11,6 +11,7 @@ import os
 import time
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
+from pathlib import Path
 from struct import Struct
 from typing import Any, Protocol
 
@@ -49,9 +50,10 @@ from reference_impl.core.log.segments.segment import Slice
 from reference_impl.core.node import Node, never
 from reference_impl.core.storage import StorageError
 from reference_impl.host.connections import Connections
+from reference_impl.host.steps import LongestSteps
 from reference_impl.host.timers import Timers
 from reference_impl.links.effects import Ask, Destination, HangUp
-from reference_impl.wire import ApiKey, TooManyElements, encode_response_parts
+from reference_impl.wire import API_NAMES, ApiKey, TooManyElements, encode_response_parts
 from reference_impl.wire import Struct as Fields
 
 log = logging.getLogger("reference_impl.host")
@@ -103,10 +105,14 @@ class NodeHost:
     """Runs one node: it owns the node's timers and knows its connections."""
 
     def __init__(
-        self, node: Node, on_fatal: Callable[[str], None], resolve: Mapping[str, str] | None = None
+        self,
+        node: Node,
+        on_fatal: Callable[[str], None],
+        resolve: Mapping[str, str] | None = None,
+        steps_in: Path | None = None,
     ) -> None:
         """Run the node. on_fatal gets the reason why it must end. resolve: host name -> address,
-        used before the system's resolver."""
+        used before the system's resolver. steps_in: the directory of the file of longest steps."""
         self.node = node
         self.connections: dict[int, Answerable] = {}
         self.turn_is_over: Callable[[], bool] = never
@@ -116,6 +122,7 @@ class NodeHost:
         self._when_unfenced: Callable[[], None] | None = None
         node.must_give_way = self._must_give_way
         self._step_ends_s = 0.0
+        self._longest = LongestSteps(steps_in)
         self._on_fatal = on_fatal
         self._timers = Timers(self._fire)
         self._outgoing = Connections(self._answered, self._lost, resolve=resolve)
@@ -176,7 +183,8 @@ class NodeHost:
     def _deliver(self, event: Event) -> None:
         """Step the node and perform its effects; an error in one of them does not prevent the
         others."""
-        self._step_ends_s = time.monotonic() + STEP_S_MIN
+        began_s = time.monotonic()
+        self._step_ends_s = began_s + STEP_S_MIN
         self._event = event
         for effect in self.node.step(event):
             try:
@@ -185,6 +193,8 @@ class NodeHost:
                 self._failed(Failed(connection_of(effect), error))
         if self._when_unfenced is not None:
             self._note_unfenced()
+        ended_s = time.monotonic()
+        self._longest.note(ended_s - began_s, ended_s, partial(_named, event))
 
     def _failed(self, effect: Failed) -> None:
         """Close the connection that caused an error inside the broker; the broker itself
@@ -299,7 +309,10 @@ def connection_of(effect: Effect) -> int | None:
 def _named(event: Event) -> str:
     """Return an event's description for the log, without tokens and records."""
     if isinstance(event, RequestArrived):
-        return f"API {event.request.api_key} version {event.request.api_version}"
+        api = event.request.api_key
+        return f"{API_NAMES.get(api, f'API {api}')} version {event.request.api_version}"
+    if isinstance(event, TimerFired):
+        return f"timer of {event.key[0]}"
     return type(event).__name__
 
 

@@ -253,7 +253,7 @@ async def _serve(plan: Plan) -> int:
     try:
         # The ports come first, since the node advertises them; nobody is let in before it is up.
         ports = [await _listen(server, listener) for listener in plan.listeners]
-        host = NodeHost(make_node(plan, ports), end, plan.surroundings.resolve)
+        host = NodeHost(make_node(plan, ports), end, plan.surroundings.resolve, plan.directory)
         host.start()
 
         def leave() -> None:

@@ -13,6 +13,8 @@ from chaos.probes.asking import append, make_topic
 from chaos.targets import parse_target
 from chaos.targets.clusters.kraft import KraftCluster
 from ci.cli import app
+from ci.commands.operating import steps_in
+from ci.errors import UsageError
 from ci.status.asking import PartitionStatus, QuorumStatus, Replica, Status, status_of
 from ci.status.showing import as_document, as_lines
 from ci.tests.schema import unknown_properties, violations
@@ -26,6 +28,7 @@ STATUS = Status(
         PartitionStatus("t", 1, -1, 6, (), (), (Replica(2),)),
     ),
     {2: "it is not among the living brokers"},
+    {"data/1": [{"ms": 34.2, "at_ms": 1_700_000_000_000, "event": "Produce version 13"}]},
 )
 
 
@@ -40,11 +43,14 @@ def test_each_replica_has_a_line() -> None:
         "                                    3        4        4        5",
         "t-1        none    6      -    -    2        ?        ?        ?",
         "broker 2 does not report all its replicas: it is not among the living brokers",
+        "longest steps of the node in data/1, during which it answered nobody:",
+        "      34.2 ms  Produce version 13, 2023-11-14 22:13:20 UTC",
     ]
 
 
 def test_a_cluster_without_quorum_or_topics_has_lines_too() -> None:
     empty = replace(STATUS, quorum=None, partitions=(), unanswered={}, brokers={})
+    empty = replace(empty, longest_steps={})
     assert list(as_lines(empty))[1:] == ["quorum: no controller describes it", "no topics"]
 
 
@@ -70,6 +76,16 @@ def test_a_cluster_that_a_file_describes_is_asked_as_its_clients_are(
         assert "nothing listens at 127.0.0.1:1" in CliRunner().invoke(app, words).output
     both = ["status", "--cluster", "touchstone.toml", "--bootstrap", "127.0.0.1:1"]
     assert "give one of --bootstrap and --cluster" in CliRunner().invoke(app, both).output
+
+
+def test_the_longest_steps_are_those_of_the_nodes_in_a_directory(tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match="no longest-steps"):
+        steps_in(tmp_path)
+    assert steps_in(None) == {}
+    (tmp_path / "1").mkdir()
+    rows = [{"ms": 34.2, "at_ms": 1, "event": "Started"}]
+    (tmp_path / "1" / "longest-steps.json").write_text(json.dumps(rows))
+    assert steps_in(tmp_path) == steps_in(tmp_path / "1") == {str(tmp_path / "1"): rows}
 
 
 @pytest.mark.parametrize(
