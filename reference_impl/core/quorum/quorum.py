@@ -345,7 +345,6 @@ class Quorum(QuorumState):
             most_ms = self.settings.election_backoff_ms_max
             first_ms = self.settings.retry_backoff_ms << place
             self._wait(min(most_ms, first_ms + self._chance(first_ms)) if place else 0)
-            self.hears_leader = False
             self._moved(self)
 
     def take_fetched(self, data: bytes, high_watermark: int) -> Iterator[None]:

@@ -9,6 +9,8 @@ from collections.abc import Callable, Iterable
 
 import pytest
 
+from reference_impl.core.quorum.quorum import Quorum
+from reference_impl.core.quorum.states import State
 from reference_impl.core.quorum.voters.voter_set import ReplicaKey
 from reference_impl.core.rules import Rules
 from reference_impl.core.rules.agreeing import LogEnd
@@ -174,3 +176,24 @@ def test_a_follower_that_diverges_does_not_take_a_snapshot_for_its_own_log(seed:
     """In these schedules a follower counted the snapshot that it had fetched as the end of a log
     that differed, kept that log, and committed other records than the leader."""
     Schedule(seed, 3, configs=FORGETFUL).run(seconds=12)
+
+
+def test_a_resigned_leader_grants_pre_votes_and_its_followers_do_not_yet() -> None:
+    """They have fetched from it, and their fetch time-outs are not over (FollowerState,
+    ResignedState, canGrantVote). So the first successor needs the resigned leader's pre-vote."""
+    cluster = Cluster(voters=3)
+    cluster.run(3_000)
+    quorums = {node: each.broker.quorum for node, each in cluster.nodes.items()}
+    (leader,) = [each for each in quorums.values() if each.is_leader]
+    first, second = (each for each in quorums.values() if not each.is_leader)
+
+    def grants(voter: Quorum, end: LogEnd) -> bool:
+        return voter.vote_asked(first.key, voter.epoch, end, is_pre_vote=True)
+
+    end = leader.log.end
+    assert [grants(voter, end) for voter in (leader, second)] == [False, False]
+    leader.resign()
+    second.leader_ends([first.node_id, second.node_id])
+    assert leader.state is State.RESIGNED and second.state is State.FOLLOWER
+    assert [grants(voter, end) for voter in (leader, second)] == [True, False]
+    assert not grants(leader, (end[0], end[1] - 1))
