@@ -313,6 +313,8 @@ def _named(event: Event) -> str:
         return f"{API_NAMES.get(api, f'API {api}')} version {event.request.api_version}"
     if isinstance(event, TimerFired):
         return f"timer of {event.key[0]}"
+    if isinstance(event, Answered) and event.body is not None:
+        return type(event.body).__name__
     return type(event).__name__
 
 
