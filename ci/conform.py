@@ -59,6 +59,8 @@ def examine(
     the output, if the run ended early. quiet: pytest's own output goes to stderr. Raise UsageError,
     with pytest's own words, if no case could be run.
     """
+    if only is not None:
+        _check_case(only)
     scratch = Path(tempfile.mkdtemp(prefix="touchstone-conform-"))
     results, as_junit = out or scratch / "results.json", junit or scratch / "junit.xml"
     before = _written_at(results)
@@ -107,6 +109,20 @@ def examine(
             file=sys.stderr,
         )
     return found
+
+
+def _check_case(name: str) -> None:
+    """Raise UsageError for a case that there is not, before a target is started for it."""
+    file, _, function = name.partition("::")
+    try:
+        is_there = f"def {function.partition('[')[0]}(" in (ROOT / file).read_text(encoding="utf-8")
+    except (OSError, ValueError):
+        is_there = False
+    if not is_there:
+        raise UsageError(
+            f"--only {name}: there is no such case; copy its name from the line `reproduce:` of a"
+            " failure, or choose by id, such as `touchstone conform PROD-05`"
+        )
 
 
 def _written_at(path: Path) -> int | None:

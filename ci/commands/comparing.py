@@ -13,8 +13,12 @@ import typer
 from ci.commands.examining import Cases
 from ci.commands.options import JsonOption, MaxTimeOption, check_directory
 from ci.errors import UsageError
+from conformance.reporting.reading import KINDS, results_in
 
 EXAMINED = ".json"
+CLAIMED = ("id", "what", "actual")
+COMPARED = ("id", "name", "area", "api", "priority", "requirement", "what", "expected", "actual")
+"""The properties of a case that each command reads."""
 
 
 def compare(
@@ -73,6 +77,8 @@ def _check(given: str) -> None:
         parse_target(given)
     elif not Path(given).is_file():
         raise UsageError(f"compare: {given}: no such file; `touchstone conform --out` writes one")
+    else:
+        _compared(Path(given))
 
 
 def _results_of(given: str, options: list[str]) -> dict[str, Any]:
@@ -80,19 +86,25 @@ def _results_of(given: str, options: list[str]) -> dict[str, Any]:
     from ci.conform import examine
 
     if given.endswith(EXAMINED):
-        return read_results(Path(given))
+        return _compared(Path(given))
     return examine(["--target", given, *options], quiet=True)
 
 
-def read_results(path: Path) -> dict[str, Any]:
-    """Return the results that `conform --out` has written. Raise UsageError for any other file."""
+def _compared(file: Path) -> dict[str, Any]:
+    """Return the results in a file. Raise UsageError if they cannot be compared."""
+    results = read_results(file, *COMPARED)
+    if not all(isinstance(results.get(kind), int) for kind in KINDS):
+        raise UsageError(f"{file} does not say how many cases passed and failed")
+    return results
+
+
+def read_results(path: Path, *needed: str) -> dict[str, Any]:
+    """Return the results that `conform --out` has written, of which each case has the needed
+    properties. Raise UsageError for any other file."""
     try:
-        results = json.loads(path.read_text(encoding="utf-8"))
-        if not isinstance(results, dict) or not {"target", "cases", "ended"} <= set(results):
-            raise ValueError("it has no cases")
+        return results_in(path.read_text(encoding="utf-8"), *needed)
     except ValueError as error:
         raise UsageError(f"{path} is not a result of conform: {error}") from None
-    return results
 
 
 def claims(
@@ -109,7 +121,7 @@ def claims(
     from ci.claims.judging import as_dict, as_markdown, judged
     from ci.claims.table import CLAIMS
 
-    all_of = [read_results(path) for path in files]
+    all_of = [read_results(path, *CLAIMED) for path in files]
     if out is not None:
         out.write_text(as_markdown(all_of), encoding="utf-8")
     if as_json:

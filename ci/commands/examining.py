@@ -24,6 +24,7 @@ from ci.commands.options import (
     SummaryOption,
     TargetOption,
     check_above_zero,
+    check_filled,
     chosen_target,
 )
 from ci.errors import UsageError
@@ -183,6 +184,7 @@ def conform(
     if context.invoked_subcommand is not None:
         return
     selected = cases.words(context.args)
+    check_filled(bootstrap=cluster.bootstrap)
     if cluster.bootstrap and (cluster.target or cluster.cluster):
         raise UsageError("conform: give one of --target, --cluster and --bootstrap")
     if fuzz or frame or steps:

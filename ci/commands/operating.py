@@ -15,6 +15,7 @@ from ci.commands.options import (
     ClusterOption,
     JsonOption,
     check_above_zero,
+    check_filled,
     chosen_target,
 )
 from ci.errors import UsageError
@@ -81,6 +82,7 @@ def _asked(bootstrap: str | None, cluster: Path | None) -> str:
     listeners demand."""
     from chaos.targets.foreign.target import ForeignTarget, usual_file
 
+    check_filled(bootstrap=bootstrap)
     if bootstrap and cluster:
         raise UsageError("status: give one of --bootstrap and --cluster")
     if bootstrap or not (cluster or usual_file(Path.cwd())):

@@ -85,11 +85,20 @@ MaxTimeOption = Annotated[
 ]
 
 
+def check_filled(**options: str | None) -> None:
+    """Raise UsageError, which names the option, for an option that was given without a value, as
+    an unset variable of a shell leaves it: another cluster must not be taken instead."""
+    for name, value in options.items():
+        if value is not None and not value.strip():
+            raise UsageError(f"--{name} {value!r} names nothing; is a variable not set?")
+
+
 def chosen_target(target: str | None, cluster: Path | None) -> str:
     """Return the target that --target or --cluster names, or else the touchstone.toml in the
     working directory or its nearest parent. Raise UsageError if there is none or more than one."""
     from chaos.targets.foreign.target import SUFFIX, USUAL_FILE, usual_file
 
+    check_filled(target=target)
     if target and cluster:
         raise UsageError(f"--target {target} and --cluster {cluster}: give one of them")
     if target:

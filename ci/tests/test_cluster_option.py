@@ -5,9 +5,11 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from typer.testing import CliRunner
 
 from chaos.listing import list_for
 from chaos.targets import parse_target
+from ci.cli import app
 from ci.commands.options import chosen_target
 from ci.errors import UsageError
 
@@ -58,6 +60,24 @@ def test_what_names_no_target_is_one_sentence(
     monkeypatch.chdir(tmp_path)
     with pytest.raises(UsageError, match=said):
         chosen_target(target, cluster)
+
+
+@pytest.mark.parametrize(
+    "typed",
+    [
+        ["conform", "--bootstrap", ""],
+        ["conform", "--target", ""],
+        ["status", "--bootstrap", " "],
+        ["chaos", "run", "--workload", "appends", "--target", ""],
+    ],
+    ids=" ".join,
+)
+def test_an_unset_variable_does_not_turn_a_command_to_another_cluster(
+    typed: list[str], project: Path
+) -> None:
+    done = CliRunner().invoke(app, typed)
+    assert done.exit_code == 2
+    assert "names nothing; is a variable not set?" in done.output
 
 
 def test_the_list_says_which_nemeses_a_cluster_allows_and_what_the_others_lack(

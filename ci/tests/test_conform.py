@@ -93,7 +93,8 @@ def test_a_target_killed_in_the_middle_ends_the_examination_with_its_results(
     assert running.returncode == 1
     found = check_saved(json_at, xml_at)
     assert found["passed"] > 0
-    assert "the target is gone: nothing listens at" in found["ended"]
+    last = found["cases"][-1]["nodeid"].partition("::")[2]
+    assert f"the target is gone since {last}: nothing listens at" in found["ended"]
     assert found["ended"] in err
     assert found["failed"] == 1
 
@@ -241,6 +242,27 @@ def test_a_case_that_there_is_not_is_refused(broker: LocalCluster) -> None:
     _, err = ended(running)
     assert running.returncode == 2
     assert "no case is called META-991" in err
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (("--only", "here/test_acks.py::test_x"), "there is no such case; copy its name from"),
+        (("--only", "conformance/cases/produce/test_acks.py::test_x[a]"), "there is no such case"),
+        (("--only", ""), "there is no such case"),
+        (("-k", "produce and ("), "write names with and, or, not, brackets"),
+        (("-k", "acks idempotence"), "write names with and, or, not, brackets"),
+    ],
+)
+def test_a_choice_that_cannot_be_is_refused_before_a_target_starts(
+    words: tuple[str, ...], said: str, tmp_path: Path
+) -> None:
+    running = conform(
+        *words, "--target", "reference", cwd=tmp_path, env=os.environ | {"PYTHONPATH": os.getcwd()}
+    )
+    out, err = ended(running)
+    assert (running.returncode, out) == (2, "")
+    assert said in err and err.count("\n") == 1
 
 
 @pytest.mark.parametrize("option", ["--max-time", "--fuzz"])

@@ -11,12 +11,13 @@ FILE is either the results of an earlier examination (`--out`), or TOML that som
 
 from __future__ import annotations
 
-import json
 import tomllib
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+
+from conformance.reporting.reading import results_in
 
 FIELDS = {"case": str, "test": str, "version": int, "reason": str}
 MUST_HAVE = ("case", "reason")
@@ -72,12 +73,12 @@ class Difference:
 def read_baseline(path: Path) -> tuple[Known, ...]:
     """Return the known failures in the file. Raise OSError or ValueError, which says what is
     wrong with it."""
-    text = path.read_text(encoding="utf-8")
-    as_json = text.lstrip().startswith("{")
-    read = json.loads(text) if as_json else tomllib.loads(text)
     try:
-        return tuple(_of_results(read) if as_json else _of_toml(read))
-    except (KeyError, TypeError, ValueError) as error:
+        text = path.read_text(encoding="utf-8")
+        if path.suffix == ".json" or text.lstrip().startswith("{"):
+            return tuple(_of_results(results_in(text, "id", "name", "version")))
+        return tuple(_of_toml(tomllib.loads(text)))
+    except ValueError as error:
         raise ValueError(
             f"{error}; give the file of an earlier --out, or TOML with"
             ' [[deviation]] case = "PROD-05", reason = "…" (docs/ci/README.md)'
@@ -111,7 +112,10 @@ def _of_toml(read: Mapping[str, Any]) -> Iterator[Known]:
     unknown = set(read) - {"deviation"}
     if unknown:
         raise ValueError(f"{min(unknown)!r} is no table of a baseline")
-    for number, row in enumerate(read.get("deviation", ()), 1):
+    rows = read.get("deviation", [])
+    if not isinstance(rows, list) or not all(isinstance(row, dict) for row in rows):
+        raise ValueError("`deviation` is no list of tables: write [[deviation]] above each")
+    for number, row in enumerate(rows, 1):
         for key, value in row.items():
             if key not in FIELDS or not isinstance(value, FIELDS[key]):
                 raise ValueError(f"deviation {number}: {key} = {value!r} is not understood")

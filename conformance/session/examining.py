@@ -226,7 +226,7 @@ def pytest_runtest_makereport(
         report.outcome = "skipped"
         report.longrepr = (str(item.path), 0, f"Unsupported: {error}")
         report.unsupported = str(error)  # type: ignore[attr-defined]
-    died = _revived(examined, ending) if call.when == "call" else None
+    died = _revived(examined, ending, item.name) if call.when == "call" else None
     if ending.reason is None and runs_again(item, examined, died, error):
         return report
     if died:
@@ -241,13 +241,13 @@ def pytest_runtest_makereport(
     return report
 
 
-def _revived(examined: Examined, ending: Ending) -> str | None:
+def _revived(examined: Examined, ending: Ending, case: str) -> str | None:
     """Return a sentence about a target that died during the case, or None if it lives. If it cannot
     be restarted, end the run with this case."""
     try:
         died = examined.restart_if_dead()
     except TargetError as error:
-        ending.end(f"the target is gone: {error}")
+        ending.end(f"the target is gone since {case}: {error}")
         return f"the target died during this case and did not come back: {error}"
     if died is None:
         return None

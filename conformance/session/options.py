@@ -40,6 +40,7 @@ def refuse_impossible(config: pytest.Config) -> None:
     if config.getoption("--nodes") != 1 and not target:
         raise pytest.UsageError("conformance: --nodes needs --target, such as apache:4.3.1")
     selection.Selection.of(config)
+    selection.check_keyword(config.option.keyword)
     for option in ("--max-time", "--max-failures"):
         limit = config.getoption(option)
         if limit is not None and not limit > 0:

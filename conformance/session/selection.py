@@ -9,6 +9,7 @@ from difflib import get_close_matches
 from pathlib import Path
 
 import pytest
+from _pytest.mark.expression import Expression
 
 from conformance.case import Case
 
@@ -46,6 +47,17 @@ class Selection:
             and (not self.areas or stated.area in self.areas)
             and PRIORITIES.index(stated.priority) <= PRIORITIES.index(self.priority)
         )
+
+
+def check_keyword(expression: str) -> None:
+    """Raise UsageError for a -k that pytest could not read: it looks only after it has imported the
+    cases, when the target runs already."""
+    try:
+        Expression.compile(expression or "all")
+    except Exception as error:  # pytest has changed its type
+        raise pytest.UsageError(
+            f"conformance: -k {expression!r} cannot be read; write names with and, or, not, brackets"
+        ) from error
 
 
 def version_of(item: pytest.Item) -> int | None:

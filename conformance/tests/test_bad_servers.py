@@ -244,7 +244,8 @@ def test_a_target_that_turns_bad_ends_the_examination(
 
     found = examine_until(suite, going_bad, tmp_path, monkeypatch, turn)
     assert (found["passed"], found["failed"], found["not_run"]) == (1, 1, 20)
-    assert found["ended"].startswith("the target is gone: ")
+    last = found["cases"][-1]["nodeid"].partition("::")[2]
+    assert found["ended"].startswith(f"the target is gone since {last}: ")
     assert cause in found["ended"]
     xml = ElementTree.parse(tmp_path / "found.xml")
     assert len(list(xml.iter("testcase"))) == 2

@@ -82,13 +82,20 @@ def test_a_baseline_is_kept_by_hand_in_toml(tmp_path: Path) -> None:
         ("[[deviation]]\ncase = 'PROD-05'", "deviation 1 lacks 'reason'"),
         ("[[deviation]]\ncase = 'PROD-05'\nreason = 'r'\nwho = 'x'", "who = 'x' is not understood"),
         ("[known]\nx = 1", "'known' is no table of a baseline"),
-        ("{", "Expecting property name"),
-        ('{"a": 1}', "'target'"),
+        ("deviation = 5", "write [[deviation]] above each"),
+        ("deviation = ['PROD-05']", "write [[deviation]] above each"),
+        ("{", "no JSON, or half of it"),
+        ("[" * 10**5, "no JSON, or half of it"),
+        ('{"a": 1}', "it has no cases"),
+        ('{"cases": [], "version": 2}', "it has version 2"),
+        ('{"cases": [], "target": "t"}', "how that ended"),
+        ('{"cases": [1], "target": "t", "ended": null}', "case 1 has no result"),
+        ('{"cases": [{"result": "failed"}], "target": "t", "ended": null}', "case 1 has no id"),
         ("= nothing", "Invalid"),
     ],
 )
 def test_a_baseline_that_is_none_is_refused(tmp_path: Path, text: str, said: str) -> None:
-    file = tmp_path / "known"
+    file = tmp_path / ("known.json" if text.startswith("[[[") else "known")
     file.write_text(text)
     with pytest.raises(ValueError) as refused:
         read_baseline(file)

@@ -6,6 +6,7 @@ import json
 from pathlib import Path
 from typing import Any
 
+import pytest
 from typer.testing import CliRunner
 
 from ci.claims.claim import Claim
@@ -60,9 +61,25 @@ def test_the_command_prints_the_table_and_writes_it(tmp_path: Path) -> None:
     assert "| holds (WIRE-02, WIRE-03) |" in table
 
 
-def test_a_file_that_holds_no_results_is_refused(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("[]", "it has no cases"),
+        ("{", "it holds no JSON, or half of it"),
+        (json.dumps(results(WIRE_01="passed") | {"version": 2}), "it has version 2, and this"),
+        (json.dumps(results(WIRE_01="won")), "case 1 has no result"),
+        (
+            json.dumps({"target": "t", "ended": None, "cases": [{"result": "passed"}]}),
+            "case 1 has no id",
+        ),
+    ],
+)
+@pytest.mark.parametrize("command", [["claims"], ["compare", "kfake"]], ids=" ".join)
+def test_a_file_that_holds_no_results_is_refused(
+    command: list[str], text: str, said: str, tmp_path: Path
+) -> None:
     path = tmp_path / "other.json"
-    path.write_text("[]")
-    done = CliRunner().invoke(app, ["claims", str(path)])
+    path.write_text(text)
+    done = CliRunner().invoke(app, [*command, str(path)])
     assert done.exit_code == 2
-    assert "is not a result of conform" in done.output
+    assert f"is not a result of conform: {said}" in done.output
