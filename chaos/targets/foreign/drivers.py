@@ -41,6 +41,8 @@ HEAL = (
     "for list in INPUT OUTPUT; do iptables -w -D $list -j touchstone-$list; "
     "iptables -w -F touchstone-$list; iptables -w -X touchstone-$list; done 2>/dev/null; true"
 )
+POD_TRIES = 30
+"""How often, once a second, a pod is looked for before the owner is told what kubectl says."""
 
 
 class BadDriver(Exception):
@@ -130,9 +132,10 @@ def _kubernetes(table: Mapping[str, Any], pod: str, place: Place) -> Commands:
             program = (*program, f"--{option}", table[option])
     # After a delete there is no such pod until its StatefulSet has made it again.
     wait = (*program, "wait", "--for=condition=Ready", "--timeout=50s", f"pod/{pod}")
+    get = shlex.join((*program, "get", "pod", pod))
     start = (
-        f"until {shlex.join((*program, 'get', 'pod', pod))} >/dev/null 2>&1; do sleep 1; done;"
-        f" exec {shlex.join(wait)}"
+        f"n=0; until {get} >/dev/null 2>&1; do n=$((n + 1));"
+        f" [ $n -lt {POD_TRIES} ] || exec {get}; sleep 1; done; exec {shlex.join(wait)}"
     )
     delete = (*program, "delete", "pod", pod)
     return {

@@ -96,6 +96,18 @@ def test_kubernetes_deletes_the_pod_and_waits_for_the_next_one(
     ]
 
 
+def test_a_pod_that_there_is_not_is_told_in_the_words_of_kubectl(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    programs(tmp_path, kubectl="echo 'pods \"kafka-2\" not found' >&2\nexit 1")
+    monkeypatch.setenv("PATH", f"{tmp_path}:{os.environ['PATH']}")
+    monkeypatch.setattr(drivers, "POD_TRIES", 1)
+    node = read(described(tmp_path, "", "pod")).nodes[1]
+    assert node.start is not None
+    with pytest.raises(TargetError, match='status 1: pods "kafka-2" not found; correct it'):
+        run(node.start, tmp_path)
+
+
 @pytest.mark.needs("netns")
 @pytest.mark.parametrize(
     ("how", "ends_with"),
