@@ -80,11 +80,13 @@ def steps_in(data: Path | None) -> dict[str, list[dict[str, Any]]]:
 def _asked(bootstrap: str | None, cluster: Path | None) -> str:
     """Return the addresses of --bootstrap, or of the file of --cluster or nearby, with what their
     listeners demand."""
+    from chaos.targets.bootstrap import addresses
     from chaos.targets.foreign.target import ForeignTarget, usual_file
 
     check_filled(bootstrap=bootstrap)
     if bootstrap and cluster:
         raise UsageError("status: give one of --bootstrap and --cluster")
+    addresses(bootstrap or USUAL_BOOTSTRAP)  # one that cannot be is told before it is asked
     if bootstrap or not (cluster or usual_file(Path.cwd())):
         return bootstrap or USUAL_BOOTSTRAP
     return ForeignTarget(Path(chosen_target(None, cluster))).bootstrap

@@ -140,12 +140,13 @@ def _quorum(cluster: WireCluster) -> QuorumStatus | None:
 def _partitions(cluster: WireCluster, metadata: Struct) -> Iterable[tuple[str, Struct]]:
     """Yield topic and row of each partition, from DescribeTopicPartitions, which knows the eligible
     leader replicas, or else from Metadata."""
+    topics = [topic for topic in metadata.topics if topic.name is not None]
     if not run(cluster.serves(ApiKey.DESCRIBE_TOPIC_PARTITIONS)):
-        for topic in sorted(metadata.topics, key=lambda each: str(each.name)):
+        for topic in sorted(topics, key=lambda each: str(each.name)):
             yield from ((topic.name, row) for row in topic.partitions)
         return
     struct = request_definition(ApiKey.DESCRIBE_TOPIC_PARTITIONS).struct
-    names = sorted(topic.name for topic in metadata.topics)
+    names = sorted(topic.name for topic in topics)
     cursor = None
     while names:
         asked = [struct("TopicRequest", name=name) for name in names]

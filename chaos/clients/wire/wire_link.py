@@ -137,11 +137,13 @@ class WireCluster:
         )
 
     async def topic_ids(self) -> dict[str, str]:
-        """Return the id of every topic by name, "" where the broker gives no topic ids."""
+        """Return the id of every topic by name, "" where the broker gives no topic ids. A topic to
+        which a broker gives no name, against the protocol, is nobody's and left out."""
         answer = await self.ask_any(ApiKey.METADATA, topics=None, allow_auto_topic_creation=False)
         return {
             topic.name: str(topic.topic_id) if getattr(topic.topic_id, "int", 0) else ""
             for topic in answer.topics
+            if topic.name is not None
         }
 
     async def leader(self, topic: str, partition: int) -> Leader:

@@ -102,7 +102,10 @@ class ForeignTarget:
         described = foreign.nodes or self._brokers()
         self._check_answers(described)
         if foreign.reset is not None:
-            run(foreign.reset, foreign.folder)
+            try:
+                run(foreign.reset, foreign.folder)
+            except TargetError as error:
+                raise TargetError(f"{self.name}: reset: {error}") from error
         members = [self._member(n, node, directory) for n, node in enumerate(described, 1)]
         performers = all_performers_of(self.faults)
         cluster = ForeignCluster(self.name, "unknown", self.bootstrap, members, performers)

@@ -5,10 +5,13 @@ from __future__ import annotations
 import json
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 from typer.testing import CliRunner
 
+from chaos.clients.wire.wire_link import WireCluster
+from chaos.means.real_world import REAL_WORLD, run
 from chaos.probes.asking import append, make_topic
 from chaos.targets import parse_target
 from chaos.targets.clusters.kraft import KraftCluster
@@ -65,6 +68,30 @@ def test_who_does_not_answer_is_one_sentence() -> None:
     result = CliRunner().invoke(app, ["status", "--bootstrap", "127.0.0.1:1"])
     assert result.exit_code == 2
     assert "nothing listens at 127.0.0.1:1: connection refused; start it there" in result.output
+
+
+@pytest.mark.parametrize("address", ["x", "127.0.0.1:70000", "http://127.0.0.1:9092", "a:1,,b:2"])
+def test_what_is_no_address_is_one_sentence(address: str) -> None:
+    result = CliRunner().invoke(app, ["status", "--bootstrap", address])
+    assert result.exit_code == 2
+    assert "is no address; write host:port" in result.output
+
+
+def test_a_topic_without_a_name_is_left_out(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A broker lists one against the protocol: nothing can be said of it, but of the others."""
+    told = [SimpleNamespace(name=name, topic_id=None, partitions=[]) for name in (None, "t", "s")]
+
+    async def answer(*_: object, **__: object) -> SimpleNamespace:
+        return SimpleNamespace(topics=told, brokers=[], cluster_id="c")
+
+    async def serves(*_: object) -> bool:
+        return False
+
+    monkeypatch.setattr(WireCluster, "ask_any", answer)
+    monkeypatch.setattr(WireCluster, "serves", serves)
+    cluster = WireCluster(REAL_WORLD, "127.0.0.1:1")
+    assert run(cluster.topic_ids()) == {"t": "", "s": ""}
+    assert status_of("127.0.0.1:1").partitions == ()
 
 
 def test_a_cluster_that_a_file_describes_is_asked_as_its_clients_are(
