@@ -39,6 +39,9 @@ LEAST_AWAITED_S = 10.0
 """The shortest wait for a state that the target has not reached in time before. Many states come
 only when a session is over (6 s at least): a shorter wait would fail every later case on a correct
 target that a busy machine made late once."""
+LEAST_AT_ONCE_S, AT_ONCE_FACTOR = 2.0, 5.0
+"""The same for a state that follows from a change by itself, without the end of any session: 2 s,
+and for a slow target five times what the slowest such state has taken on it."""
 MISSED_DIVISOR = 4.0
 """By how much the wait for a state becomes shorter each time it did not come."""
 RETURN_S_MAX = 120.0
@@ -76,6 +79,7 @@ class Patience:
         self.answered: set[str] = set()
         """The APIs that were answered since this set was last emptied."""
         self._return_s = 0.0
+        self._at_once_s = 0.0  # what the slowest state took that follows from a change by itself
         self._case = ""
         self._missed: Counter[tuple[str, str]] = Counter()
         """(case, state) -> how many times in a row the target has not reached it in time in this
@@ -102,6 +106,12 @@ class Patience:
         missed = max(self._missed[case, kind_of(state)] for case in ("", self._case))
         shortened_s = max(usual_s / MISSED_DIVISOR**missed, min(usual_s, least_s))
         return self.settling_s(shortened_s)
+
+    def least_at_once_s(self) -> float:
+        return max(LEAST_AT_ONCE_S, AT_ONCE_FACTOR * self._at_once_s)
+
+    def note_at_once(self, took_s: float) -> None:
+        self._at_once_s = max(self._at_once_s, took_s)
 
     def note_missed(self, state: str) -> None:
         for case in {"", self._case}:
@@ -135,6 +145,7 @@ class Patience:
         """Restore all time-outs, for another target."""
         self.is_hurried = False
         self.note_return(0.0)
+        self._at_once_s = 0.0
         self._unanswered.clear()
         self._missed.clear()
         self.begin("")

@@ -48,17 +48,27 @@ class Topic:
 
 
 def eventually(
-    attempt: Callable[[], Any], accept: Callable[[Any], bool], what: str, timeout_s: float = 20.0
+    attempt: Callable[[], Any],
+    accept: Callable[[Any], bool],
+    what: str,
+    timeout_s: float = 20.0,
+    *,
+    at_once: bool = False,
 ) -> Any:
     """Repeat an attempt until `accept` holds for its result, and return that. Raise Deviation, with
     the last result, after timeout_s, or later in a case that restarted the target, or earlier if
-    the target did not reach that state before."""
-    timeout_s, pause_s = PATIENCE.awaited_s(what, timeout_s), 0.01
-    deadline = time.monotonic() + timeout_s
+    the target did not reach that state before. at_once: the state follows from a change by itself,
+    no session has to end, so that another wait may be shorter still."""
+    least_s = PATIENCE.least_at_once_s() if at_once else None
+    timeout_s, pause_s = PATIENCE.awaited_s(what, timeout_s, least_s), 0.01
+    began = time.monotonic()
+    deadline = began + timeout_s
     while True:
         result = attempt()
         if accept(result):
             PATIENCE.note_reached(what)
+            if at_once:
+                PATIENCE.note_at_once(time.monotonic() - began)
             return result
         if time.monotonic() > deadline:
             PATIENCE.note_missed(what)
@@ -153,6 +163,7 @@ class Wire(Brokers):
                     and all(p.error_code == 0 for p in t.partitions)
                 ),
                 f"topic {name} becomes visible with leaders",
+                at_once=True,
             )
         topic = Topic(name, described.topic_id, partitions)
         for partition in range(partitions):
@@ -160,6 +171,7 @@ class Wire(Brokers):
                 lambda partition=partition: self.fetch(topic, 0, partition=partition).error_code,  # type: ignore[misc]
                 lambda error: error == ErrorCode.NONE,
                 f"partition {partition} of the new topic {name} can be read",
+                at_once=True,
             )
         return topic
 
@@ -176,6 +188,7 @@ class Wire(Brokers):
                 lambda asked=connection: self.topic_metadata(topic.name, connection=asked),  # type: ignore[misc]
                 lambda found: found.error_code == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION,
                 f"topic {topic.name} is gone from Metadata",
+                at_once=True,
             )
 
     def topic_metadata(

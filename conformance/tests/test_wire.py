@@ -19,6 +19,7 @@ from conformance.clients.members import MIN_SESSION_TIMEOUT_MS, beside, coordina
 from conformance.connection import (
     CLOSED,
     CLOSED_S,
+    LEAST_AT_ONCE_S,
     LEAST_AWAITED_S,
     PATIENCE,
     RETURN_S_MAX,
@@ -282,6 +283,43 @@ def test_a_case_waits_more_briefly_for_what_it_missed_whatever_others_reach() ->
         assert waited_s == LEAST_AWAITED_S, "its beginning may reach what its end misses"
     finally:
         PATIENCE.forget()
+
+
+def waited_at_once(state: str) -> float:
+    """Return how long a state is awaited that follows from a change by itself."""
+    return PATIENCE.awaited_s(state, 20.0, PATIENCE.least_at_once_s())
+
+
+def test_what_never_comes_at_once_is_awaited_as_briefly_as_the_target_is_fast() -> None:
+    """A broker without client metrics cost 10 s in each of eleven runs."""
+    state = "the metrics of the subscription are asked for"
+    PATIENCE.forget()
+    try:
+        assert eventually(lambda: 1, bool, "a topic becomes visible", at_once=True) == 1
+        assert waited_at_once(state) == 20.0, "the first time it gets the whole time"
+        PATIENCE.note_missed(state)
+        assert waited_at_once(state) == 5.0
+        PATIENCE.note_missed(state)
+        assert waited_at_once(state) == LEAST_AT_ONCE_S
+        assert PATIENCE.awaited_s(state, 20.0) == LEAST_AWAITED_S, "others may need a session's end"
+    finally:
+        PATIENCE.forget()
+
+
+def test_a_slow_target_is_awaited_five_times_what_its_slowest_change_took() -> None:
+    state = "cleanup.policy becomes compact"
+    PATIENCE.forget()
+    try:
+        for _ in range(9):
+            PATIENCE.note_missed(state)
+        PATIENCE.note_at_once(3.0)
+        PATIENCE.note_at_once(0.1)
+        assert waited_at_once(state) == 15.0
+        PATIENCE.note_at_once(9.0)
+        assert waited_at_once(state) == 20.0
+    finally:
+        PATIENCE.forget()
+    assert PATIENCE.least_at_once_s() == LEAST_AT_ONCE_S
 
 
 def test_connections_that_stay_open_are_waited_for_more_briefly_until_one_is_closed() -> None:

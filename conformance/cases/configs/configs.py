@@ -146,4 +146,5 @@ def wait_for(wire: Wire, topic: str, key: str, value: str) -> None:
             lambda asked=connection: setting(wire, topic, key, connection=asked)[0],  # type: ignore[misc]
             lambda found: found == value,
             f"{key} of {topic} becomes {value}",
+            at_once=True,
         )

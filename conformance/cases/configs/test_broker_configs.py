@@ -356,7 +356,8 @@ def test_what_is_set_for_a_plugin_is_never_told(wire: Wire, version: int) -> Non
             found = describe(wire, broker, [key], resource_type=BROKER)
             return [(c.is_sensitive, c.value) for c in found.configs]
 
-        eventually(told, lambda found: found == [(True, None)], "(sensitive, value) as described")
+        described = "(sensitive, value) as described"
+        eventually(told, lambda found: found == [(True, None)], described, at_once=True)
         removal = change(key, None, Operation.DELETE)
         expect(alter(wire, version, {broker: [removal]}, resource_type=BROKER), {broker: 0})
 

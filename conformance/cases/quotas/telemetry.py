@@ -67,6 +67,7 @@ def asked_until(who: Client, metrics: list[str]) -> Struct:
         lambda: asked(who),
         lambda told: sorted(told.requested_metrics) == sorted(metrics),
         "the metrics of the subscription are asked for",
+        at_once=True,
     )
 
 

@@ -49,6 +49,7 @@ def test_a_client_over_its_quota_of_changes_is_refused(wire: Wire, version: int)
             lambda: create(wire, version, client_id, wire.new_name("refused")),
             lambda answer: answer.topics[0].error_code != ErrorCode.NONE,
             "a topic is refused",
+            at_once=True,
         )
         found = refused.topics[0]
         expect(found.error_code, ErrorCode.THROTTLING_QUOTA_EXCEEDED, "error")
