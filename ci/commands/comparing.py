@@ -120,7 +120,9 @@ def claims(
     decide each."""
     from ci.claims.judging import as_dict, as_markdown, judged
     from ci.claims.table import CLAIMS
+    from ci.report.pipelines import check_place
 
+    check_place("--out", out)
     all_of = [read_results(path, *CLAIMED) for path in files]
     if out is not None:
         out.write_text(as_markdown(all_of), encoding="utf-8")

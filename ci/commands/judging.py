@@ -85,7 +85,9 @@ def report(
 ) -> None:
     """Draw the HTML report of a run again."""
     from ci.report.building import report_run
+    from ci.report.pipelines import check_place
 
+    check_place("--out", out)
     print(report_run(run, out))
 
 

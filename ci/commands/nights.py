@@ -102,7 +102,9 @@ def findings(
 ) -> None:
     """Write a page on what runs have shown about published claims, with pictures and commands."""
     from ci.findings import write_findings
+    from ci.report.pipelines import check_place
 
+    check_place("--out", out)
     for finding in write_findings(runs, out):
         print(f"{finding.claim.id:<6} {finding.effects.lost:>7,} gone  {finding.claim.title}")
     print(out)

@@ -38,16 +38,24 @@ def check_apart(places: Mapping[str, Path | None]) -> None:
 def check_places(sarif: Path | None, summary: Path | None) -> None:
     """Raise UsageError if one of the files cannot be written; call this before the run."""
     check_apart({"--sarif": sarif, "--summary": summary})
-    for option, path in (("--sarif", sarif), ("--summary", summary)):
-        if path is None:
-            continue
-        try:
-            path.parent.mkdir(parents=True, exist_ok=True)
-            with path.open("ab"):
-                pass
-        except OSError as error:
-            why = f"{error.strerror or error}; name a file that can be written"
-            raise UsageError(f"{option} {path}: {why}") from error
+    check_place("--sarif", sarif)
+    check_place("--summary", summary)
+
+
+def check_place(option: str, path: Path | None) -> None:
+    """Raise UsageError if the file cannot be written. Make its folder, but leave no empty file."""
+    if path is None:
+        return
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        is_new = not path.exists()
+        with path.open("ab"):
+            pass
+        if is_new:
+            path.unlink()
+    except OSError as error:
+        why = f"{error.strerror or error}; name a file that can be written"
+        raise UsageError(f"{option} {path}: {why}") from error
 
 
 def write_sarif(path: Path | None, document: Mapping[str, Any]) -> None:

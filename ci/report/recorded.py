@@ -148,7 +148,7 @@ def load(directory: Path) -> Recorded:
         raise UsageError(
             f"{directory} is not a run directory; name one that `touchstone chaos run` made"
         )
-    facts = _json(directory / "run.json")
+    facts = _json(directory / "run.json", "record the run again")
     if not facts and not (directory / "history.parquet").exists():
         raise UsageError(
             f"{directory} holds neither run.json nor history.parquet; "
@@ -169,23 +169,22 @@ def load(directory: Path) -> Recorded:
     )
 
 
-def _json(file: Path) -> dict[str, Any]:
+def _json(file: Path, advice: str) -> dict[str, Any]:
     if not file.exists():
         return {}
     try:
         facts = json.loads(file.read_text())
     except (OSError, ValueError) as error:
-        raise UsageError(f"{file} cannot be read ({error}); record the run again") from error
+        raise UsageError(f"{file} cannot be read ({error}); {advice}") from error
     if not isinstance(facts, dict):
-        raise UsageError(f"{file} is not a JSON object; record the run again")
+        raise UsageError(f"{file} is not a JSON object; {advice}")
     return facts
 
 
 def _verdict(file: Path) -> Verdict | None:
-    data = _json(file)
+    again = f"`touchstone check {file.parent}` writes it again"
+    data = _json(file, again)
     try:
         return Verdict.from_dict(data) if data else None
     except (KeyError, TypeError, ValueError, AttributeError) as error:
-        raise UsageError(
-            f"{file} is not a verdict ({error}); `touchstone check {file.parent}` writes it again"
-        ) from error
+        raise UsageError(f"{file} is not a verdict ({error}); {again}") from error

@@ -122,3 +122,24 @@ def test_a_place_that_cannot_be_written_is_refused_at_once(option: str, tmp_path
     status, said = run("conform", "--target", "reference", option, str(tmp_path / "file" / "x"))
     assert status == 2
     assert said.startswith(f"touchstone: {option} ") and "name a file that can be written" in said
+
+
+@pytest.mark.parametrize("option", ["--sarif", "--summary", "--out", "--junit"])
+def test_a_refused_examination_leaves_no_empty_file(option: str, tmp_path: Path) -> None:
+    """A step that uploads it would fail for another reason than the one that matters."""
+    at = tmp_path / "results"
+    status, said = run("conform", "--bootstrap", "127.0.0.1:1", option, str(at))
+    assert status == 2 and "nothing listens at 127.0.0.1:1" in said
+    assert not at.exists()
+
+
+@pytest.mark.parametrize("command", ["report", "claims", "findings"])
+def test_a_page_that_cannot_be_written_is_refused_in_a_sentence(
+    command: str, tmp_path: Path
+) -> None:
+    (tmp_path / "given").write_text("")
+    status, said = run(command, str(tmp_path / "given"), "--out", str(tmp_path))
+    assert status == 2
+    assert (
+        said == f"touchstone: --out {tmp_path}: Is a directory; name a file that can be written\n"
+    )
