@@ -139,8 +139,10 @@ class Verdict:
 
     @staticmethod
     def from_dict(data: Mapping[str, Any]) -> Verdict:
-        """Return the verdict that `as_dict` wrote. Raise KeyError or ValueError on anything
-        else."""
+        """Return the verdict that `as_dict` wrote. Raise KeyError or ValueError on anything else,
+        and for another version, in which a property may mean something else."""
+        if (version := data.get("version", VERSION)) != VERSION:
+            raise ValueError(f"it has version {version!r}, this touchstone reads version {VERSION}")
         checkers = {}
         for name, c in data["checkers"].items():
             anomalies = tuple(

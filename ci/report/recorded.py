@@ -174,7 +174,7 @@ def _json(file: Path, advice: str) -> dict[str, Any]:
         return {}
     try:
         facts = json.loads(file.read_text())
-    except (OSError, ValueError) as error:
+    except (OSError, ValueError, RecursionError) as error:
         raise UsageError(f"{file} cannot be read ({error}); {advice}") from error
     if not isinstance(facts, dict):
         raise UsageError(f"{file} is not a JSON object; {advice}")

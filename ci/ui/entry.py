@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from chaos.record.run_directory import RUN_JSON, why_too_new
-from linearizability.verdict import Validity
+from linearizability.verdict import VERSION, Validity
 
 FILES = (RUN_JSON, "verdict.json", "history.parquet", "report.html")
 """The files of a run that the list of runs is made from. The run is read again when one of them
@@ -177,6 +177,8 @@ def _verdict(directory: Path) -> tuple[dict[str, Any] | None, str]:
         if data is not None:
             if Validity(data["validity"]) is Validity.NOT_APPLICABLE:
                 raise ValueError("a run is never not applicable")
+            if data.get("version", VERSION) != VERSION:
+                raise ValueError("a newer touchstone may mean something else")
             _checkers(data)
             str(data["engine"])
     except Unreadable as unreadable:

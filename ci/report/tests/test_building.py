@@ -143,6 +143,12 @@ def test_a_demo_in_which_nothing_could_be_done(tmp_path: Path) -> None:
         (lambda run: (run / "run.json").write_text("[1]"), "run.json is not a JSON object"),
         (lambda run: (run / "run.json").write_text('{"version": 99}'), "a newer touchstone made"),
         (lambda run: (run / "verdict.json").write_text('{"a": 1}'), "verdict.json is not a verd"),
+        (lambda run: (run / "run.json").write_text("[" * 10**5), "run.json cannot be read"),
+        (
+            lambda run: (run / "verdict.json").write_text('{"version": 99}'),
+            "it has version 99, this touchstone reads version 1.; `touchstone check",
+        ),
+        (lambda run: (run / "verdict.json").write_text("{"), "touchstone check .* writes it again"),
     ],
 )
 def test_a_broken_file_is_one_sentence(tmp_path: Path, break_it: object, sentence: str) -> None:

@@ -94,6 +94,11 @@ NOT_JUDGED: dict[str, tuple[str, Callable[[Path], object], str]] = {
         lambda f: f.write_text('{"validity": "fine"}'),
         "verdict.json is not a verdict",
     ),
+    "a newer verdict": (
+        "verdict.json",
+        lambda f: f.write_text(f.read_text().replace('"version": 1', '"version": 2')),
+        "verdict.json is not a verdict",
+    ),
     "not judged yet": ("verdict.json", Path.unlink, "there is no verdict.json"),
 }
 
