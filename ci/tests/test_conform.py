@@ -250,8 +250,8 @@ def test_a_case_that_there_is_not_is_refused(broker: LocalCluster) -> None:
         (("--only", "here/test_acks.py::test_x"), "there is no such case; copy its name from"),
         (("--only", "conformance/cases/produce/test_acks.py::test_x[a]"), "there is no such case"),
         (("--only", ""), "there is no such case"),
-        (("-k", "produce and ("), "write names with and, or, not, brackets"),
-        (("-k", "acks idempotence"), "write names with and, or, not, brackets"),
+        (("-k", "produce and ("), "write names with and, or, not, ()"),
+        (("-k", "acks idempotence"), "write names with and, or, not, ()"),
     ],
 )
 def test_a_choice_that_cannot_be_is_refused_before_a_target_starts(

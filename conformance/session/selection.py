@@ -56,7 +56,7 @@ def check_keyword(expression: str) -> None:
         Expression.compile(expression or "all")
     except Exception as error:  # pytest has changed its type
         raise pytest.UsageError(
-            f"conformance: -k {expression!r} cannot be read; write names with and, or, not, brackets"
+            f"conformance: -k {expression!r} cannot be read; write names with and, or, not, ()"
         ) from error
 
 

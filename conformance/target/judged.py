@@ -128,11 +128,16 @@ class Alarm:
 
 def expect_valid(examined: Examined, workload: str, *checkers: str) -> None:
     """Run the workload, and kill the leader now and then if the target was started here. Fail
-    unless each of these checkers has judged something and found nothing wrong."""
-    for name in checkers:
-        found = _verdict(examined, workload).checkers.get(name)
-        if found is None or found.validity.value != "valid":
-            raise Deviation(f"{name} of workload {workload}", "valid", _told(found))
+    unless each of these checkers has judged something and found nothing wrong. The failure names
+    a checker that found something, if there is one: why another had nothing to judge says less."""
+    found = {name: _verdict(examined, workload).checkers.get(name) for name in checkers}
+    wrong = [name for name in checkers if _validity(found[name]) != "valid"]
+    for name in sorted(wrong, key=lambda name: _validity(found[name]) != "invalid"):
+        raise Deviation(f"{name} of workload {workload}", "valid", _told(found[name]))
+
+
+def _validity(found: CheckerVerdict | None) -> str | None:
+    return None if found is None else found.validity.value
 
 
 def _told(found: CheckerVerdict | None) -> str:

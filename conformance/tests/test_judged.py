@@ -20,6 +20,7 @@ from conformance.target import judged
 from conformance.target.examination import Examined
 from conformance.target.judged import expect_valid
 from conformance.tests.fake import FakeCluster, FakeKafka
+from linearizability.verdict import Anomaly, CheckerVerdict, Validity, Verdict
 from reference_impl.access import Access, Bootstrap
 
 
@@ -75,6 +76,21 @@ def test_a_run_that_does_not_end_on_a_foreign_target_fails_in_time(
     monkeypatch.setattr(judged, "RUN_TIMEOUT_S", 0.1)
     with pytest.raises(Deviation, match=r"ends within .* s, actual it waits"):
         judge(monkeypatch, "endless:1", run)
+
+
+def test_a_checker_that_found_something_is_named_before_one_that_had_nothing_to_judge(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    anomaly = Anomaly("refused", (1,), "record 1 was refused")
+    checkers = {
+        "duplicates": CheckerVerdict("duplicates", Validity.NOT_APPLICABLE, 0),
+        "idempotence": CheckerVerdict("idempotence", Validity.INVALID, 3, (anomaly,), 1),
+    }
+    found = Verdict(Validity.INVALID, "local", checkers)
+    monkeypatch.setattr(judged, "_verdict", lambda *_: found)
+    examined = Examined("fake", "nowhere:1", FakeCluster(FakeKafka({})), False, None, {}, "")
+    with pytest.raises(Deviation, match=r"idempotence of workload.*record 1 was refused"):
+        expect_valid(examined, "sequences", "duplicates", "idempotence", "lost_writes")
 
 
 def test_a_target_that_did_not_get_well_after_kills_is_not_killed_again(
