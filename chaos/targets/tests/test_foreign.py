@@ -263,7 +263,7 @@ def test_a_quoted_operator_of_a_shell_is_an_argument(text: str) -> None:
 def test_a_command_that_fails_says_which_and_why(tmp_path: Path) -> None:
     text = 'reset = "sh -c \'echo no right to; exit 3\'"\n[[node]]\naddress = "127.0.0.1:9"\n'
     target = parse_target(str(described(tmp_path, text)))
-    with pytest.raises(TargetError, match="toml: reset: the command .* status 3: no right to"):
+    with pytest.raises(TargetError, match=r"toml: reset: the command .* status 3: no right to"):
         target.start(tmp_path / "run")
 
 
