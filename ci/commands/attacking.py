@@ -141,6 +141,8 @@ def chaos_matrix(
     as_json: JsonOption = False,
 ) -> None:
     """Run each workload under each nemesis with each seed, and print a table of the results."""
+    from chaos.run.fitting import nemesis_named, workload_named
+    from chaos.targets import parse_target
     from ci.nightly.matrix import (
         NEMESES,
         WORKLOADS,
@@ -155,6 +157,11 @@ def chaos_matrix(
     check_judges(engine)
     check_directory("--runs", runs)
     workloads, nemeses = workload or WORKLOADS, nemesis or NEMESES
+    parse_target(target)
+    for name in workloads:
+        workload_named(name)
+    for name in nemeses:
+        nemesis_named(name)  # a wrong one is told before the first run, not after hours
     first = Scenario(target, workloads[0], nemeses[0], nodes, seconds, seed)
     progress = sys.stderr if as_json else sys.stdout
     rows = run_matrix(scenarios_of(first, workloads, nemeses, seeds), runs, engine, progress)

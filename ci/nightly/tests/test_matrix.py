@@ -8,10 +8,12 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from typer.testing import CliRunner
 
 from chaos.record.run_directory import Scenario
 from chaos.values.protocols import TargetError
 from ci.attack import Judged, judge
+from ci.cli import app
 from ci.nightly import matrix
 from ci.nightly.matrix import exit_status, markdown, rows_as_json, run_matrix, scenarios_of
 from ci.report.tests.runs import History, write_run
@@ -68,3 +70,10 @@ def test_a_scenario_that_fits_no_target_is_not_run(tmp_path: Path) -> None:
     assert told["scenario"] == rows[0].scenario.command()
     assert "| not run |" in text
     assert status == 3
+
+
+@pytest.mark.parametrize("option", ["--workload", "--nemesis", "--target"])
+def test_a_misspelt_name_is_told_before_the_first_run(option: str, tmp_path: Path) -> None:
+    done = CliRunner().invoke(app, ["chaos", "matrix", option, "no-such", "--runs", str(tmp_path)])
+    assert done.exit_code == 2
+    assert f"unknown {option[2:]} 'no-such'" in done.output
