@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import json
+import re
 from typing import Any
 
 from conformance.reporting.results import VERSION
 
+_HEX = re.compile("(?:[0-9a-f]{2})*")
 KINDS = ("passed", "failed", "unsupported")
 TEXTS = frozenset({"id", "name", "nodeid", "area", "api", "priority", "requirement"})
 """The properties of a case that are texts; others may be null."""
@@ -35,4 +37,17 @@ def results_in(text: str, *needed: str) -> dict[str, Any]:
         for key in needed:
             if key not in entry or (key in TEXTS and not isinstance(entry[key], str)):
                 raise ValueError(f"case {number} has no {key}")
+        if not _is_exchange(entry.get("exchange", [])):
+            raise ValueError(f"case {number} has an exchange that holds no messages")
     return read
+
+
+def _is_exchange(messages: object) -> bool:
+    """Return whether these are messages as conformance.exchanges writes them."""
+    return isinstance(messages, list) and all(
+        isinstance(each, dict)
+        and isinstance(each.get("bytes"), int)
+        and isinstance(each.get("direction"), str)
+        and _HEX.fullmatch(str(each.get("hex"))) is not None
+        for each in messages
+    )

@@ -26,6 +26,13 @@ def of(found: dict[str, Any], *known: Known) -> tuple[tuple[str, ...], tuple[str
     return answer.new, answer.mended
 
 
+def with_exchange(text: str) -> str:
+    """Return results in which the only case has this JSON as its exchange."""
+    found = results(test_a="failed")
+    found["cases"][0]["exchange"] = json.loads(text)
+    return json.dumps(found)
+
+
 KNOWN = Known("PROD-05", "by hand", "test_a")
 
 
@@ -91,6 +98,8 @@ def test_a_baseline_is_kept_by_hand_in_toml(tmp_path: Path) -> None:
         ('{"cases": [], "target": "t"}', "how that ended"),
         ('{"cases": [1], "target": "t", "ended": null}', "case 1 has no result"),
         ('{"cases": [{"result": "failed"}], "target": "t", "ended": null}', "case 1 has no id"),
+        (with_exchange("7"), "case 1 has an exchange that holds no messages"),
+        (with_exchange('[{"direction": "request", "bytes": 1, "hex": "0g"}]'), "no messages"),
         ("= nothing", "Invalid"),
     ],
 )
