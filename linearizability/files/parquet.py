@@ -93,11 +93,24 @@ def _opened(file: Path) -> Iterator[pq.ParquetFile]:
     except HistoryError:
         raise
     except (pa.ArrowException, OSError, ValueError, MemoryError, OverflowError) as error:
+        if file.suffix != ".parquet" and not _begins_as_parquet(file):
+            raise HistoryError(
+                f"{file}: no format that touchstone knows; give a run directory, a .parquet, .edn"
+                " or .jsonl file, or add an importer (docs/plugins.md)"
+            ) from error
         why = (str(error) or type(error).__name__).splitlines()[0]
         raise HistoryError(
             f"{file}: not a complete Parquet file ({why:.200}); "
             "if the run was killed while it recorded, run it again"
         ) from error
+
+
+def _begins_as_parquet(file: Path) -> bool:
+    try:
+        with file.open("rb") as stream:
+            return stream.read(4) == b"PAR1"
+    except OSError:
+        return False
 
 
 def _require_rows(file: Path, opened: pq.ParquetFile, count: int) -> None:
