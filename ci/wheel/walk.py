@@ -16,7 +16,8 @@ from ci.wheel.stranger import Stranger, WalkFailed
 
 BUILD = "import wheel_backend as b; print(b.build_wheel({0!r})); print(b.build_sdist({0!r}))"
 BASE_MB_MAX = 80.0
-INSTALL_S_MAX, FIRST_CASE_S_MAX, FIRST_VERDICT_S_MAX = 20.0, 2.0, 12.0
+INSTALL_S_MAX, FIRST_CASE_S_MAX = 20.0, 2.0
+FIRST_VERDICT_S_MAX, VERDICT_OF_RECORD_S_MAX = 12.0, 25.0
 FOREIGN = re.compile(r"java|jdk|pyspark|go[-_]bin|polars", re.IGNORECASE)
 """The pattern of names of packages that an installation of the wheel without extras must not
 install."""
@@ -63,6 +64,8 @@ class Walk:
         yield "check and report (s)", self._judge
         yield "the cases by pytest --pyargs (s)", self._pyargs
         yield "the plugin template's own CI", self._template
+        yield "install [spark] (s)", lambda: self._types(f"pip install -q '{self.wheel}[spark]'")
+        yield "an attack of 5 s: the verdict of record after (s)", self._attack_on_record
 
     # --- steps --------------------------------------------------------------------------------
 
@@ -117,6 +120,11 @@ class Walk:
     def _attack(self) -> Ratio:
         took = self.stranger.seconds_until(f"{ATTACK} --engine local", "^VALID by ")
         return Ratio(took, at_most=FIRST_VERDICT_S_MAX)
+
+    def _attack_on_record(self) -> Ratio:
+        """Return when Spark's verdict stood there, which the first one of polars does not end."""
+        took = self.stranger.seconds_until(f"{ATTACK} --engine auto", "^VALID by spark.*: ")
+        return Ratio(took, at_most=VERDICT_OF_RECORD_S_MAX)
 
     def _judge(self) -> float:
         [run] = (self.stranger.folder / "runs").glob("2*")
