@@ -59,15 +59,19 @@ class Stranger:
         """Run a command line, in another folder if one is given. Return its standard output and how
         many seconds it took. Raise WalkFailed if it does not end with this exit status."""
         began = time.monotonic()
-        done = subprocess.run(
-            shlex.split(line),
-            cwd=folder or self.folder,
-            env=self.variables,
-            stdin=subprocess.DEVNULL,
-            capture_output=True,
-            text=True,
-            timeout=TIMEOUT_S,
-        )
+        try:
+            done = subprocess.run(
+                shlex.split(line),
+                cwd=folder or self.folder,
+                env=self.variables,
+                stdin=subprocess.DEVNULL,
+                capture_output=True,
+                text=True,
+                timeout=TIMEOUT_S,
+            )
+        except subprocess.TimeoutExpired as error:
+            said = (error.stdout or b"").decode(errors="replace")[-3000:]
+            raise WalkFailed(f"`{line}` did not end within {TIMEOUT_S:g} s:\n{said}") from error
         said = f"{done.stdout[-3000:]}\n{done.stderr[-3000:]}"
         if done.returncode != status or "Traceback (most recent call last)" in done.stderr:
             raise WalkFailed(f"`{line}` ended with {done.returncode}, not {status}:\n{said}")

@@ -28,6 +28,14 @@ def test_a_command_that_ends_otherwise_than_expected_stops_the_walk(stranger: St
         stranger.types("sh -c 'echo Traceback \\(most recent call last\\): >&2'")
 
 
+def test_a_command_without_an_end_stops_the_walk(
+    stranger: Stranger, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("ci.wheel.stranger.TIMEOUT_S", 0.5)
+    with pytest.raises(WalkFailed, match=r"did not end within 0\.5 s:\s+so far"):
+        stranger.types("sh -c 'echo so far; exec sleep 60'")
+
+
 def test_output_is_waited_for_by_the_beginning_of_a_line(stranger: Stranger) -> None:
     assert stranger.seconds_until("sh -c 'echo not.yet; echo .'", "^[.]") < 60
     with pytest.raises(WalkFailed, match=r"ended without .*:\s+not.yet"):
