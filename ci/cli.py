@@ -110,7 +110,10 @@ def _interrupt(_signal: int, _frame: FrameType | None) -> None:
 def main() -> None:
     """Run the command line and end the process with the documented exit status."""
     signal.signal(signal.SIGTERM, _interrupt)
-    app()
+    try:
+        app()
+    finally:  # everything is done, and Python would let a signal kill the ending process
+        signal.signal(signal.SIGTERM, signal.SIG_IGN)
 
 
 if __name__ == "__main__":

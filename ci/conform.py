@@ -10,15 +10,17 @@ import subprocess
 import sys
 import tempfile
 import threading
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
+from types import FrameType
 from typing import Any
 
 from chaos.run.interrupts import SIGNALS
 from ci.errors import UsageError
 from ci.plugins import case_files
 from conformance import cases
-from conformance.reporting.results import why_unwritable
+from conformance.reporting.results import UNDER_WAY, why_unwritable
 
 CASES = Path(cases.__file__).parent
 ROOT = CASES.parent.parent
@@ -63,28 +65,37 @@ def examine(
         _check_case(only)
     scratch = Path(tempfile.mkdtemp(prefix="touchstone-conform-"))
     results, as_junit = out or scratch / "results.json", junit or scratch / "junit.xml"
-    before = _written_at(results)
     chosen = [str(CASES), *case_files()] if only is None else [str(ROOT / only)]
+    command = [
+        sys.executable,
+        "-P",  # keep a token.py in the working directory from hiding Python's own module
+        "-m",
+        "pytest",
+        *chosen,
+        "-q",
+        *("-p", "ci.plugins", "-p", "conformance.session.examining"),
+        *WITHOUT_THE_REST,
+        *("--rootdir", str(ROOT)),
+        *("--results-json", str(results), "--results-junit", str(as_junit)),
+        *options,
+    ]
+    with _passing_signals_on() as children:
+        return _results_of(command, children, scratch, (results, as_junit), quiet=quiet)
+
+
+def _results_of(
+    command: Sequence[str],
+    children: list[subprocess.Popen[str]],
+    scratch: Path,
+    files: tuple[Path, Path],
+    *,
+    quiet: bool,
+) -> dict[str, Any]:
+    """Run pytest, and return the results that it writes to the first of two files."""
+    results, as_junit = files
+    before = _written_at(results)
     try:
-        status, said = _run(
-            [
-                sys.executable,
-                "-P",  # keep a token.py in the working directory from hiding Python's own module
-                "-m",
-                "pytest",
-                *chosen,
-                "-q",
-                *("-p", "ci.plugins", "-p", "conformance.session.examining"),
-                *WITHOUT_THE_REST,
-                *("--rootdir", str(ROOT)),
-                "--results-json",
-                str(results),
-                "--results-junit",
-                str(as_junit),
-                *options,
-            ],
-            quiet=quiet,
-        )
+        status, said = _run(command, children, quiet=quiet)
         if status == PYTEST_USAGE_ERROR:
             raise UsageError(" ".join(said.split()).removeprefix("ERROR: "))
         sys.stderr.write(said)
@@ -95,7 +106,7 @@ def examine(
                 raise KeyboardInterrupt
             raise UsageError("the examination did not run to its end; see the lines above")
         found = dict(json.loads(results.read_text(encoding="utf-8")))
-        if status < 0:
+        if status < 0 and found["ended"] == UNDER_WAY:
             found["ended"] = f"killed by {signal.Signals(-status).name}"
     except BaseException:
         shutil.rmtree(scratch, ignore_errors=True)
@@ -131,12 +142,11 @@ def _written_at(path: Path) -> int | None:
     return path.stat().st_mtime_ns if path.exists() else None
 
 
-def _run(command: Sequence[str], *, quiet: bool) -> tuple[int, str]:
-    """Return pytest's exit status and its stderr.
-
-    pytest gets its own process group: Ctrl-C and SIGTERM are passed on to it once, and then it is
-    waited for, since it saves the results and stops the target.
-    """
+def _run(
+    command: Sequence[str], children: list[subprocess.Popen[str]], *, quiet: bool
+) -> tuple[int, str]:
+    """Return pytest's exit status and its stderr. pytest is added to `children`; it gets its own
+    process group."""
     child = subprocess.Popen(
         command,
         stdout=sys.stderr if quiet else None,
@@ -144,18 +154,32 @@ def _run(command: Sequence[str], *, quiet: bool) -> tuple[int, str]:
         text=True,
         process_group=0,
     )
+    children.append(child)
+    _, said = child.communicate()
+    return child.returncode, said
+
+
+@contextmanager
+def _passing_signals_on() -> Iterator[list[subprocess.Popen[str]]]:
+    """Pass Ctrl-C and SIGTERM on to the children in this list as SIGTERM, and wait for them, since
+    they save the results and stop the target. Once they have ended, a signal does nothing: what is
+    left is to read the results."""
+    children: list[subprocess.Popen[str]] = []
+
+    def pass_on(_number: int, _frame: FrameType | None) -> None:
+        if not children:
+            raise KeyboardInterrupt
+        for child in children:
+            child.send_signal(signal.SIGTERM)
+
     # Only the main thread gets signals; elsewhere (`touchstone bugs`) the caller has them.
     in_main = threading.current_thread() is threading.main_thread()
-    previous = {
-        number: signal.signal(number, lambda *_: child.send_signal(signal.SIGTERM))
-        for number in (SIGNALS if in_main else ())
-    }
+    previous = {number: signal.signal(number, pass_on) for number in (SIGNALS if in_main else ())}
     try:
-        _, said = child.communicate()
+        yield children
     finally:
         for number, handler in previous.items():
             signal.signal(number, handler)
-    return child.returncode, said
 
 
 def exit_status(results: dict[str, Any]) -> int:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import signal
 import sys
 import threading
+from collections.abc import Callable
 from types import FrameType
 from typing import Any, Self
 
@@ -15,7 +16,10 @@ class Interrupts:
     """A context in which SIGINT and SIGTERM raise KeyboardInterrupt in the main thread. Once
     shielded, they only print that the cleanup is in progress."""
 
-    def __init__(self) -> None:
+    def __init__(self, at_first: Callable[[], None] | None = None) -> None:
+        """at_first: called at the first signal, which then is the only one that raises; without it
+        each does until `shield` is called."""
+        self._at_first = at_first
         self._shielded = False
         self._previous: dict[int, Any] = {}
 
@@ -37,5 +41,8 @@ class Interrupts:
 
     def _on_signal(self, number: int, frame: FrameType | None) -> None:
         if not self._shielded:
+            if self._at_first is not None:
+                self.shield()
+                self._at_first()
             raise KeyboardInterrupt
         print("chaos: stopping everything that was started; please wait", file=sys.stderr)

@@ -9,6 +9,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree
@@ -125,6 +126,33 @@ def test_an_interrupted_examination_leaves_its_results(
     assert found["ended"] == "interrupted"
     assert json.loads(out)["passed"] == found["passed"]
     assert f"the results so far are in {json_at} and {xml_at}" in err
+
+
+@pytest.mark.parametrize("between_s", [0.0, 0.05, 0.3])
+def test_signals_to_both_processes_end_it_once(
+    broker: LocalCluster, tmp_path: Path, between_s: float
+) -> None:
+    """A supervisor may send SIGTERM to each process of a group, and the first passes its own on."""
+    json_at, xml_at = tmp_path / "found.json", tmp_path / "found.xml"
+    files = ("--out", str(json_at), "--junit", str(xml_at))
+    running = conform("--bootstrap", broker.bootstrap, "-k", MANY, *files)
+    wait_for_results(json_at)
+    (child,) = children_of(running.pid)
+    for _ in range(3):
+        for pid in (child, running.pid):
+            with suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGTERM)
+            time.sleep(between_s)
+    _, err = ended(running)
+    assert running.returncode == 3
+    assert check_saved(json_at, xml_at)["ended"] == "interrupted"
+    assert f"ended early: interrupted; the results so far are in {json_at} and {xml_at}" in err
+
+
+def children_of(pid: int) -> list[int]:
+    """Return the pids of a process's children."""
+    told = Path(f"/proc/{pid}/task/{pid}/children").read_text()
+    return [int(word) for word in told.split()]
 
 
 def test_an_examination_that_is_interrupted_before_its_first_case_has_not_failed(

@@ -72,7 +72,8 @@ def pytest_configure(config: pytest.Config) -> None:
         )
         PATIENCE.forget()
         PUT_OFF.forget()
-        config.stash[INTERRUPTS] = Interrupts()
+        # A second signal would reach pytest while it ends, and end it in a traceback.
+        config.stash[INTERRUPTS] = Interrupts(lambda: ending.end_now("interrupted"))
         config.stash[INTERRUPTS].__enter__()
         config.stash[ENDING] = ending
         config.pluginmanager.register(Repeats())
