@@ -8,7 +8,7 @@ import socket
 import struct
 import time
 from collections import Counter, deque
-from contextlib import suppress
+from contextlib import closing, suppress
 from typing import Any
 from weakref import WeakSet
 
@@ -178,7 +178,8 @@ class Connection:
         self._unanswered: deque[tuple[int, str, int, Struct]] = deque()
         """(correlation id, API, version, body) of the requests sent by `send`, in the order in
         which answers are due."""
-        self.socket = _connected(Endpoint(host, port, access), timeout_s)
+        self._endpoint = Endpoint(host, port, access)
+        self.socket = _connected(self._endpoint, timeout_s)
         self.socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         self._used_at, self._idle_s, self._sent_bytes = time.monotonic(), 0.0, 0
         """When a byte passed last; for how long none had passed before the last request; the size
@@ -246,9 +247,23 @@ class Connection:
             REFUSALS.answered(api, version, asked, answer)
             try:
                 check_answer(api, version, asked, answer)
+                if api == "Fetch":
+                    invariants.check_moments(
+                        version, asked, answer, lambda body: self._asked_anew(api, version, body)
+                    )
             except BrokenInvariant as broken:
                 PUT_OFF.note(api, broken)
         return answered, answer
+
+    def _asked_anew(self, api: str, version: int, body: Struct) -> Struct | None:
+        """Send a request of the suite's own over another connection. Return its answer, unchecked,
+        or None if there is none."""
+        with suppress(OSError, ConnectionClosed, Malformed):
+            anew = Connection(*self._endpoint, access=self._endpoint.access)
+            with closing(anew):
+                anew.send_bytes(encode_request(api_key(api), version, 0, "touchstone", body))
+                return decode_response(anew.receive_frame(), api_key(api), version)[1]
+        return None
 
     def _asked(self, correlation_id: int) -> Struct | None:
         """Return the body of the request that this response must answer, or None if the request was

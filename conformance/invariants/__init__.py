@@ -8,10 +8,11 @@ cases.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 
 from conformance.case import Deviation, expect_that
-from conformance.invariants import admin, cluster, groups, security, topics, transactions
+from conformance.invariants import admin, cluster, groups, moments, security, topics, transactions
 from conformance.invariants.put_off import BrokenInvariant
 from reference_impl.wire import Struct
 
@@ -65,11 +66,25 @@ INVARIANTS: dict[str, tuple[Invariant, ...]] = {
 
 def check(api: str, version: int, asked: Struct, answer: Struct) -> None:
     """Raise BrokenInvariant if a response contradicts its request or itself."""
-    try:
+    with _named(api, version):
         throttled_ms = getattr(answer, "throttle_time_ms", 0)
         expect_that(throttled_ms >= 0, "throttle_time_ms", ">= 0", throttled_ms)
         for invariant in INVARIANTS.get(api, ()):
             invariant(version, asked, answer)
+
+
+def check_moments(version: int, asked: Struct, answer: Struct, ask_again: moments.AskAgain) -> None:
+    """Raise BrokenInvariant if a fetch has offsets beyond the end of the log, which is asked for
+    again if need be."""
+    with _named("Fetch", version):
+        moments.check(version, asked, answer, ask_again)
+
+
+@contextmanager
+def _named(api: str, version: int) -> Iterator[None]:
+    """Convert a Deviation in the block into a BrokenInvariant of an answer of this API."""
+    try:
+        yield
     except Deviation as found:
         what = f"{found.what} in the answer of {api} v{version}"
         raise BrokenInvariant(what, found.expected, found.actual) from None

@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
+from contextlib import closing
 from typing import Any
 
 import pytest
 
 from conformance.case import Deviation
-from conformance.invariants import INVARIANTS, check
-from conformance.invariants.topics import others_write
-from conformance.tests.fake import piece, response
+from conformance.invariants import INVARIANTS, check, check_moments
+from conformance.invariants.put_off import BrokenInvariant
+from conformance.tests.fake import FakeKafka, piece, response
 from conformance.tests.invariant_answers import OFFSETS, fetch_asked, fetched
 from conformance.tests.invariant_samples import SAMPLES, Sample, with_value
-from conformance.wire import api_key, request
+from conformance.wire import Connection, api_key, request
 from reference_impl.wire import Struct
 
 WRONG = [(sample, path, value) for sample in SAMPLES for path, value in sample.wrong]
@@ -44,19 +45,62 @@ def test_no_more_bytes_come_than_were_asked_for() -> None:
             check("Fetch", 17, asked, both)
 
 
-def test_a_reader_of_committed_records_sees_none_above_the_last_stable_offset() -> None:
+AHEAD: tuple[tuple[dict[str, Any], dict[str, Any]], ...] = (
+    ({}, {"high_watermark": 2, "last_stable_offset": 2}),
+    ({}, {"high_watermark": 2}),
+    ({}, {"log_start_offset": 4}),
+    ({"isolation_level": 1}, {"last_stable_offset": 2}),
+    ({"isolation_level": 1}, {"log_start_offset": 3, "last_stable_offset": 2, "records": b""}),
+    (
+        {"isolation_level": 1},
+        {"aborted_transactions": [piece("Fetch", "AbortedTransaction", first_offset=3)]},
+    ),
+)
+"""(in the request, in the response) of a fetch with offsets beyond the end that it tells."""
+
+
+@pytest.mark.parametrize(("asked", "told"), AHEAD)
+def test_what_lies_beyond_the_end_of_the_log_lies_below_the_end_of_a_later_answer(
+    asked: dict[str, Any], told: dict[str, Any]
+) -> None:
+    ahead, grown = fetched(**told), fetched(high_watermark=4, last_stable_offset=4)
+    check("Fetch", 17, fetch_asked(**asked), ahead)
+    check_moments(17, fetch_asked(**asked), ahead, lambda _: grown)
+    check_moments(17, fetch_asked(**asked), ahead, lambda _: None)
+    with pytest.raises(Deviation, match=r"in the answer of Fetch v17: expected at most \d"):
+        check_moments(17, fetch_asked(**asked), ahead, lambda _: ahead)
+
+
+def test_the_end_of_the_log_is_asked_for_again_only_if_need_be() -> None:
     open_transaction = fetched(last_stable_offset=2)
-    check("Fetch", 17, fetch_asked(), open_transaction)
-    with pytest.raises(Deviation, match="last offset of the records"):
-        check("Fetch", 17, fetch_asked(isolation_level=1), open_transaction)
+    for answer in (open_transaction, fetched(), fetched(error_code=1, high_watermark=-1)):
+        check_moments(17, fetch_asked(), answer, lambda _: pytest.fail("asked again"))
 
 
-def test_a_broker_may_read_the_high_watermark_before_what_others_write_meanwhile() -> None:
-    ahead = fetched(high_watermark=2, last_stable_offset=2)
-    with others_write():
-        check("Fetch", 17, fetch_asked(), ahead)
-    with pytest.raises(Deviation, match="last offset of the records"):
-        check("Fetch", 17, fetch_asked(), ahead)
+@pytest.mark.parametrize("others_write", [True, False])
+def test_a_connection_asks_again_for_the_end_of_the_log(*, others_write: bool) -> None:
+    asked_again: list[Struct] = []
+
+    def answer(_version: int, asked: Struct) -> Struct:
+        asked_again.append(asked)
+        if asked.session_epoch == -1 and others_write:
+            return fetched(high_watermark=3, records=b"")
+        return fetched(high_watermark=2, last_stable_offset=2)
+
+    kafka = FakeKafka({"Fetch": answer})
+    try:
+        with closing(Connection(*kafka.address)) as connection:
+            body = fetch_asked(session_epoch=0, session_id=0)
+            if others_write:
+                connection.call("Fetch", 17, body)
+            else:
+                with pytest.raises(BrokenInvariant, match="end of the records"):
+                    connection.call("Fetch", 17, body)
+    finally:
+        kafka.stop()
+    _, again = asked_again
+    assert (again.session_epoch, again.max_wait_ms) == (-1, 0)
+    assert again.topics[0].partitions[0].fetch_offset == 1
 
 
 def quorum_of(voters: int, high_watermark: int) -> Struct:
