@@ -18,6 +18,7 @@ from pathlib import Path
 from random import Random
 from typing import TYPE_CHECKING, Self
 
+from chaos.run.interrupts import Interrupts
 from chaos.values.faults import Fault, Heal, Kill
 from chaos.values.protocols import Cluster, Performed, TargetError
 from conformance.case import Deviation, Unsupported, expect_that
@@ -110,6 +111,9 @@ class Alarm:
 
     def __init__(self, seconds: float) -> None:
         self.has_rung = False
+        self._interrupts = Interrupts()
+        """Takes the signal that comes before or after the run, which must not end the whole
+        examination."""
         self._timer = threading.Timer(seconds, self._ring)
         self._timer.daemon = True
 
@@ -118,12 +122,16 @@ class Alarm:
         os.kill(os.getpid(), signal.SIGTERM)
 
     def __enter__(self) -> Self:
+        self._interrupts.__enter__()
         self._timer.start()
         return self
 
     def __exit__(self, *_: object) -> None:
         self._timer.cancel()
-        self._timer.join()  # its signal, if any, arrives before this returns
+        try:
+            self._timer.join()  # its signal, if any, arrives before this returns
+        finally:
+            self._interrupts.__exit__()
 
 
 def expect_valid(examined: Examined, workload: str, *checkers: str) -> None:

@@ -93,6 +93,23 @@ def test_a_checker_that_found_something_is_named_before_one_that_had_nothing_to_
         expect_valid(examined, "sequences", "duplicates", "idempotence", "lost_writes")
 
 
+def test_the_bound_of_a_run_does_not_end_the_examination(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its signal may come after the run, when only the examination is there to take it."""
+
+    def run(_scenario: object, runs: Path, **_: Any) -> RunResult:
+        threading.Event().wait(30)
+        return RunResult(runs, {}, ("it waits",), (), True, recovered=False, reproduce="")
+
+    ended: list[str] = []
+    monkeypatch.setattr(judged, "RUN_TIMEOUT_S", 0.1)
+    with (
+        Interrupts(lambda: ended.append("interrupted")),
+        pytest.raises(Deviation, match=r"ends within .* s"),
+    ):
+        judge(monkeypatch, "late:1", run)
+    assert ended == []
+
+
 def test_a_target_that_did_not_get_well_after_kills_is_not_killed_again(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
