@@ -72,7 +72,7 @@ def _errors(above: Struct) -> Iterator[int]:
     """Yield each error code other than 0, at any depth."""
     for name in above._names:
         value = getattr(above, name)
-        if name == "error_code":
+        if name.endswith("error_code"):  # a new topic's configuration has its own (KIP-525)
             if value:
                 yield int(value)
         elif isinstance(value, Struct):

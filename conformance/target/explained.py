@@ -16,6 +16,7 @@ from conformance.brokers import Brokers
 from conformance.case import Deviation, Unsupported
 from conformance.connection import ConnectionClosed, NoAnswer, part
 from conformance.refusals import Closure, Refusal, Refusals
+from conformance.target.permissions import has_authorizer
 from conformance.wire import NONCE
 from reference_impl.wire import ErrorCode, Malformed, Struct, error_name
 
@@ -42,16 +43,19 @@ which no case examines."""
 @dataclass(frozen=True)
 class Told:
     """The facts that a target reveals about itself: its settings, its brokers, and whether an
-    operator limits changes of topics by a quota."""
+    operator limits changes of topics by a quota, or what clients may do by permissions."""
 
     settings: Mapping[str, str]
     brokers: int = 1
     has_mutation_quota: bool = False
+    has_authorizer: bool = False
+    """Whether permissions limit what clients may do, as the target shows elsewhere."""
 
     def without(self, keys: Collection[str]) -> Told:
         """Return the same facts without these settings."""
         left = {key: value for key, value in self.settings.items() if key not in keys}
-        return replace(self, settings=left)
+        authorizes = self.has_authorizer and AUTHORIZER not in keys
+        return replace(self, settings=left, has_authorizer=authorizes)
 
     def by_default(self) -> Told:
         """Return the facts of a target whose settings are all Apache Kafka's defaults."""
@@ -158,6 +162,17 @@ def _default_is_too_many(told: Told, refusal: Refusal) -> bool:
     return asks and told.is_above("default.replication.factor", told.brokers)
 
 
+AUTHORIZER = "authorizer.class.name"
+DENIALS = frozenset(
+    {
+        ErrorCode.TOPIC_AUTHORIZATION_FAILED,
+        ErrorCode.GROUP_AUTHORIZATION_FAILED,
+        ErrorCode.CLUSTER_AUTHORIZATION_FAILED,
+        ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED,
+        ErrorCode.DELEGATION_TOKEN_AUTHORIZATION_FAILED,
+    }
+)
+"""The errors for a client without permission (AclEntry.authorizationError)."""
 DELETING = frozenset({"DeleteTopics"})
 JOIN_GROUP, HEARTBEAT_8 = frozenset({"JoinGroup"}), frozenset({"ConsumerGroupHeartbeat"})
 STREAMS = frozenset({"StreamsGroupHeartbeat"})
@@ -274,13 +289,12 @@ EXPLANATIONS = (
         CREATE | DELETING | {"CreatePartitions"},
     ),
     *(
-        Explanation(code, "authorizer.class.name", _is_set("authorizer.class.name"))
-        for code in (
-            ErrorCode.TOPIC_AUTHORIZATION_FAILED,
-            ErrorCode.GROUP_AUTHORIZATION_FAILED,
-            ErrorCode.CLUSTER_AUTHORIZATION_FAILED,
-            ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED,
+        Explanation(code, setting, holds)
+        for setting, holds in (
+            (AUTHORIZER, _is_set(AUTHORIZER)),
+            ("an authorizer limits this client", lambda told, _: told.has_authorizer),
         )
+        for code in sorted(DENIALS)
     ),
 )
 OF_CONNECTIONS: tuple[tuple[str, Callable[[float, Closure], bool]], ...] = (
@@ -307,7 +321,8 @@ def why_unsupported(
         return None
     found = Refusals(list(refusals.answers), list(refusals.closures))
     try:
-        told = ask(target).without(asked_for)  # which may be refused itself
+        # It may be refused itself.
+        told = ask(target, permissions=bool(suspected & DENIALS)).without(asked_for)
     except (OSError, ConnectionClosed, NoAnswer, Malformed, Deviation, Unsupported):
         return None
     return next(_sentences(told, found), None)
@@ -332,10 +347,20 @@ def _sentences(told: Told, refusals: Refusals) -> Iterator[str]:
                 yield f"{key} is {told.settings[key]} here, so that a connection was closed"
 
 
-def ask(target: Brokers) -> Told:
-    """Ask a target for the settings that explain refusals."""
+def ask(target: Brokers, *, permissions: bool = False) -> Told:
+    """Ask a target for the settings that explain refusals, and whether it has an authorizer if
+    `permissions` is true."""
     brokers = target.brokers()
-    node_id = min(brokers)
+    settings, is_denied = _settings(target, min(brokers))
+    authorizes = permissions and has_authorizer(target, is_denied=is_denied)
+    return Told(settings, len(brokers), _has_mutation_quota(target), authorizes)
+
+
+def _settings(target: Brokers, node_id: int) -> tuple[dict[str, str], bool]:
+    """Return the settings that explain refusals, and whether the target denied this client to
+    see them."""
+    if "DescribeConfigs" not in target.advertised:
+        return {}, False
     resource = part(
         "DescribeConfigs",
         "DescribeConfigsResource",
@@ -351,7 +376,7 @@ def ask(target: Brokers) -> Told:
         for entry in result.configs
         if entry.value is not None
     }
-    return Told(settings, len(brokers), _has_mutation_quota(target))
+    return settings, any(result.error_code in DENIALS for result in asked.results)
 
 
 def _has_mutation_quota(target: Brokers) -> bool:

@@ -10,7 +10,14 @@ import pytest
 
 from conformance.brokers import Brokers
 from conformance.refusals import Closure, Refusal, Refusals
-from conformance.target.explained import EXPLANATIONS, OF_CONNECTIONS, Told, why_unsupported
+from conformance.target.explained import (
+    DENIALS,
+    EXPLANATIONS,
+    OF_CONNECTIONS,
+    Told,
+    why_unsupported,
+)
+from conformance.target.permissions import has_authorizer
 from conformance.tests.fake import FakeKafka, piece, response
 from conformance.tests.suite import Suite
 from conformance.wire import batch, part, request
@@ -134,7 +141,10 @@ def test_a_setting_explains_what_it_forbids_and_nothing_else(
 def test_each_explanation_that_asks_for_a_setting_is_tested_above() -> None:
     (marked,) = test_a_setting_explains_what_it_forbids_and_nothing_else.pytestmark  # type: ignore[attr-defined]
     tested = {row[0] for row in marked.args[1]}
-    assert {e.setting for e in EXPLANATIONS} - tested == {"the quota controller_mutation_rate"}
+    assert {e.setting for e in EXPLANATIONS} - tested == {
+        "the quota controller_mutation_rate",
+        "an authorizer limits this client",
+    }
 
 
 @pytest.mark.parametrize(
@@ -168,6 +178,56 @@ def test_a_quota_explains_that_topics_are_throttled() -> None:
         assert any(e.explains(told, refusal) for e in EXPLANATIONS) is has
 
 
+@pytest.mark.parametrize("has", [True, False])
+@pytest.mark.parametrize("error", sorted(DENIALS))
+@pytest.mark.parametrize("api", ["DescribeConfigs", "ListGroups", "CreateAcls", "Produce"])
+def test_an_authorizer_explains_every_denial(api: str, error: ErrorCode, *, has: bool) -> None:
+    told, refusal = Told({}, has_authorizer=has), of(api, error)
+    assert any(e.explains(told, refusal) for e in EXPLANATIONS) is has
+    asked_for = told.without({"authorizer.class.name"})
+    assert not any(e.explains(asked_for, refusal) for e in EXPLANATIONS)
+
+
+ALL_ALLOWED = 1 << 5 | 1 << 7 | 1 << 8 | 1 << 9 | 1 << 10 | 1 << 11 | 1 << 12
+
+
+@pytest.mark.parametrize(
+    ("acls", "allowed", "denied", "has"),
+    [
+        (ErrorCode.SECURITY_DISABLED, ALL_ALLOWED, True, False),
+        (ErrorCode.SECURITY_DISABLED, 0, True, False),
+        (ErrorCode.NONE, ALL_ALLOWED, False, False),
+        (ErrorCode.NONE, ALL_ALLOWED, True, True),
+        (ErrorCode.NONE, ALL_ALLOWED & ~(1 << 10), False, True),
+        (ErrorCode.NONE, 0, False, True),
+        (DENIED, ALL_ALLOWED, False, True),
+        (None, None, False, False),
+        (None, None, True, True),
+    ],
+)
+def test_a_target_confirms_its_authorizer(
+    acls: ErrorCode | None, allowed: int | None, *, denied: bool, has: bool
+) -> None:
+    one = piece("DescribeCluster", "DescribeClusterBroker", broker_id=1, host="h", port=1)
+    told = {"brokers": [one], "controller_id": 1, "cluster_id": "c"}
+    broker = FakeKafka(
+        {
+            "DescribeAcls": lambda *_: response("DescribeAcls", error_code=acls),
+            "DescribeCluster": lambda *_: response(
+                "DescribeCluster", cluster_authorized_operations=allowed, **told
+            ),
+        }
+    )
+    served = {"DescribeAcls": (1, 3)} if acls is not None else {}
+    served |= {"DescribeCluster": (0, 2)} if allowed is not None else {}
+    target = Brokers(broker.bootstrap, served)
+    try:
+        assert has_authorizer(target, is_denied=denied) is has
+    finally:
+        target.close()
+        broker.stop()
+
+
 @pytest.mark.parametrize(
     ("setting", "lawful", "unlawful"),
     [
@@ -193,6 +253,14 @@ def test_members_are_counted_by_group() -> None:
         "JoinGroup", 0, request("JoinGroup", group_id="g"), response("JoinGroup", error_code=81)
     )
     assert [(refusal.error, refusal.members) for refusal in refusals.answers] == [(81, 2)]
+
+
+def test_an_error_beside_an_answer_is_a_refusal_too() -> None:
+    row = piece("CreateTopics", "CreatableTopicResult", topic_config_error_code=29)
+    refusals = Refusals()
+    asked, answer = request("CreateTopics"), response("CreateTopics", topics=[row])
+    refusals.answered("CreateTopics", 7, asked, answer)
+    assert [refusal.error for refusal in refusals.answers] == [29]
 
 
 # --- a whole examination --------------------------------------------------------------------------
