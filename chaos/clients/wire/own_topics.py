@@ -34,6 +34,7 @@ from chaos.means.connection import WireError
 from chaos.means.real_world import REAL_WORLD
 from chaos.values.protocols import TopicSpec
 from reference_impl.wire import (
+    NO_TIMESTAMP,
     ApiKey,
     CorruptRecord,
     Malformed,
@@ -48,6 +49,7 @@ MARKER_CONFIG = {"cleanup.policy": "delete", "retention.ms": "-1", "retention.by
 _OWN = re.compile(r"touchstone-([0-9a-f]{16})-(.+)")
 _TAG = re.compile(r"\d+-\d+-\d+")  # guard.owner_tag
 VERSION = 1
+
 GRACE_S = 1800.0
 """The limit in seconds of a run without its attack: start, recovery, final reads and judging."""
 MAKE_TIMEOUT_S, REMOVE_TIMEOUT_S = 60.0, 30.0
@@ -96,11 +98,11 @@ class OwnTopics:
             "until_s": self._until_s,
             "records_bear_it": self._records_bear_it,
         }
-        now_ms = time.time_ns() // 1_000_000
         batch = RecordBatch(
             records=[Record(value=json.dumps(told).encode())],
-            base_timestamp=now_ms,
-            max_timestamp=now_ms,
+            # The broker's clock may be hours from ours, and refuse our time.
+            base_timestamp=NO_TIMESTAMP,
+            max_timestamp=NO_TIMESTAMP,
         )
         cluster = WireCluster(REAL_WORLD, self._bootstrap)
         try:

@@ -6,9 +6,9 @@ from __future__ import annotations
 import sys
 from collections.abc import Mapping
 
+from chaos.clients.wire import removed
 from chaos.clients.wire.admin import Admin
 from chaos.clients.wire.own_topics import OwnTopics, sweep
-from chaos.clients.wire.removed import told
 from chaos.run.first_phase import TOLD, check_standing
 from chaos.run.guests.own_names import OwnNames
 from chaos.targets.clusters.cluster import LocalCluster
@@ -17,6 +17,10 @@ from chaos.world import World
 
 CLEANUP, KEPT = "log.cleanup.policy", "delete"
 """The brokers' default of cleanup.policy, and the value that workloads rely on."""
+BOUNDS_OF_TIMES = ("message.timestamp.after.max.ms", "message.timestamp.before.max.ms")
+UNBOUNDED = str((1 << 63) - 1)
+OF_BROKERS = frozenset(f"log.{bound}" for bound in BOUNDS_OF_TIMES)
+"""The brokers' defaults of the bounds."""
 
 
 class Guest:
@@ -38,15 +42,20 @@ class Guest:
         cluster does not answer."""
         admin = Admin(self._world, cluster.bootstrap)
         try:
-            self.standing = await admin.broker_settings(TOLD | workload.config.keys())
+            told = await admin.broker_settings(TOLD | OF_BROKERS | workload.config.keys())
         finally:
             admin.close()
+        self.standing = {key: value for key, value in told.items() if key not in OF_BROKERS}
         notes = check_standing(workload, self.standing, cluster.target)
+        # The brokers' clocks may be hours from ours, by which clients stamp their records.
+        self.names.topic_config = {
+            bound: UNBOUNDED for bound in BOUNDS_OF_TIMES if f"log.{bound}" in told
+        }
         if self.standing.get(CLEANUP, KEPT) != KEPT:
             # Workloads send records without keys, which a compacted topic refuses.
-            self.names.topic_config = {"cleanup.policy": KEPT}
+            self.names.topic_config["cleanup.policy"] = KEPT
             self.standing = {**self.standing, CLEANUP: KEPT}
-        for line in told(await sweep(cluster.bootstrap)):
+        for line in removed.told(await sweep(cluster.bootstrap)):
             print(f"touchstone: {line}", file=sys.stderr)
         self._own = OwnTopics(cluster.bootstrap, self._nonce, self._seconds)
         await self._own.mark(replicas)

@@ -38,7 +38,7 @@ class OwnNames:
 
     def __init__(self, nonce: bytes) -> None:
         self.prefix = f"touchstone-{nonce.hex()}-"
-        self.topic_config: Mapping[str, str] = {}
+        self.topic_config: dict[str, str] = {}
         """The settings that a topic gets unless it sets them itself."""
 
     def outside(self, name: str) -> str:
