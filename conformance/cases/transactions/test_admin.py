@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from typing import Any
 
 import pytest
@@ -10,6 +9,7 @@ import pytest
 from conformance.case import case, expect, expect_that
 from conformance.clients.members import NOT_YET, TRANSACTION, beside
 from conformance.clients.transactions import Producer
+from conformance.target.clock import now_ms
 from conformance.wire import Wire, eventually
 from reference_impl.wire import ErrorCode, Struct
 
@@ -44,7 +44,7 @@ def listed(producer: Producer, version: int, **filters: Any) -> dict[str, str]:
 def test_a_transaction_is_described(wire: Wire, version: int) -> None:
     """DescribeTransactions returns the producer id, epoch, time-out and state; the start time and
     the partitions only while the transaction is open."""
-    before_ms = int(time.time() * 1000)
+    before_ms = now_ms(wire)
     other, topic = Producer.ready(wire), wire.create_topic(2)
     producer = other.another()  # the first producer id of a new broker may be 0, as the first epoch
     producer.init(timeout_ms=54_321)
