@@ -10,6 +10,7 @@ BROKER = 4
 """ConfigResource.Type of a broker."""
 FETCH_SESSIONS, FETCH_SESSIONS_DEFAULT = "max.incremental.fetch.session.cache.slots", 1000
 SESSION_TIMEOUTS_MS = ("group.min.session.timeout.ms", "group.max.session.timeout.ms")
+VERIFICATION = "transaction.partition.verification.enable"
 TRANSACTION_TIMEOUT_MS = "transaction.max.timeout.ms"
 
 
@@ -61,6 +62,13 @@ def require_transaction_timeout(wire: Wire, timeout_ms: int) -> None:
         raise Unsupported(
             f"{TRANSACTION_TIMEOUT_MS} is {longest} here; the case needs {timeout_ms}"
         )
+
+
+def require_verification(wire: Wire) -> None:
+    """Raise Unsupported if the broker appends transactional batches to partitions that were not
+    added to the transaction, since its operator wants no verification (KIP-890)."""
+    if broker_setting(wire, VERIFICATION) == "false":
+        raise Unsupported(f"{VERIFICATION} is false here; the case needs true")
 
 
 def require_fetch_session(wire: Wire, session_id: int) -> None:

@@ -13,6 +13,8 @@ import pytest
 from chaos.targets import parse_target
 from conformance.cases.security.secured_wire import words_of
 from conformance.connection import api_key, request
+from conformance.target.controlled import acl, create
+from conformance.target.examination import advertised_versions
 from conformance.tests.fake import FakeKafka, errors_of, piece, response
 from conformance.tests.lawful import (
     LONGER,
@@ -24,8 +26,16 @@ from conformance.tests.lawful import (
     Variation,
     lawful,
 )
-from conformance.wire import Connection, batch
+from conformance.wire import Connection, Wire, batch
 from reference_impl.wire import decode_request, decode_response, encode_request, encode_response
+from reference_impl.wire.acls import (
+    CLUSTER_NAME,
+    WILDCARD,
+    WILDCARD_PRINCIPAL,
+    AclOperation,
+    AclPermissionType,
+    ResourceType,
+)
 
 CASES = Path(__file__).parent.parent / "cases"
 OTHER_DEFAULTS = {
@@ -44,6 +54,7 @@ OTHER_DEFAULTS = {
 """Settings that an operator may well choose, and that are not the defaults."""
 
 
+HASTY = {"group.initial.rebalance.delay.ms": "0"}
 SETTINGS_OF_OPERATORS = {
     "small": {
         "num.partitions": "7",
@@ -68,6 +79,7 @@ SETTINGS_OF_OPERATORS = {
         "log.roll.ms": "10000",
         "producer.id.expiration.ms": "5000",
         "transaction.max.timeout.ms": "20000",
+        "transaction.partition.verification.enable": "false",
     },
 }
 """Sets of settings with which a correct broker was accused."""
@@ -183,21 +195,100 @@ def test_no_case_fails_on_a_broker_that_differs_lawfully(tmp_path: Path) -> None
 def test_no_case_fails_because_of_a_setting(
     tmp_path: Path, target: str, settings: dict[str, str]
 ) -> None:
-    hasty = {"group.initial.rebalance.delay.ms": "0"}
-    cluster = parse_target(target).start(tmp_path / "broker", 1, {**hasty, **settings})
+    cluster = parse_target(target).start(tmp_path / "broker", 1, HASTY | settings)
     try:
         examine(cluster.bootstrap)
     finally:
         cluster.stop()
 
 
-def examine(bootstrap: str) -> None:
+@pytest.mark.nightly
+@pytest.mark.parametrize("ahead_s", [7200, -7200])
+def test_no_case_fails_because_of_the_clock_of_the_target(tmp_path: Path, ahead_s: int) -> None:
+    cluster = parse_target("reference").start(tmp_path / "broker", 1, HASTY)
+    try:
+        examine(cluster.bootstrap, "-p", "conformance.tests.clock", f"--clock-ahead={ahead_s}")
+    finally:
+        cluster.stop()
+
+
+DENIED_ON = {
+    "settings": {
+        ResourceType.CLUSTER: [AclOperation.DESCRIBE_CONFIGS],
+        ResourceType.TOPIC: [AclOperation.DESCRIBE_CONFIGS],
+        ResourceType.GROUP: [AclOperation.DESCRIBE_CONFIGS],
+    },
+    "administration": {
+        ResourceType.CLUSTER: [
+            AclOperation.ALTER,
+            AclOperation.DESCRIBE,
+            AclOperation.CLUSTER_ACTION,
+            AclOperation.DESCRIBE_CONFIGS,
+            AclOperation.ALTER_CONFIGS,
+        ],
+        ResourceType.TOPIC: [
+            AclOperation.ALTER,
+            AclOperation.DESCRIBE_CONFIGS,
+            AclOperation.ALTER_CONFIGS,
+        ],
+        ResourceType.GROUP: [AclOperation.DESCRIBE_CONFIGS, AclOperation.ALTER_CONFIGS],
+    },
+    "deletion": {
+        ResourceType.TOPIC: [AclOperation.DELETE],
+        ResourceType.GROUP: [AclOperation.DELETE],
+    },
+    "groups": {ResourceType.GROUP: [AclOperation.ALL]},
+    "transactions": {ResourceType.TRANSACTIONAL_ID: [AclOperation.ALL]},
+}
+"""What an operator may well forbid the client that examines a cluster."""
+
+
+@pytest.mark.nightly
+@pytest.mark.parametrize("denied", DENIED_ON.values(), ids=DENIED_ON)
+def test_no_case_fails_because_a_permission_is_missing(
+    tmp_path: Path, denied: dict[ResourceType, list[AclOperation]]
+) -> None:
+    authorizes = {
+        "authorizer.class.name": "org.apache.kafka.metadata.authorizer.StandardAuthorizer",
+        "allow.everyone.if.no.acl.found": "true",
+    }
+    cluster = parse_target("reference").start(tmp_path / "broker", 1, HASTY | authorizes)
+    try:
+        forbid(cluster.bootstrap, denied)
+        examine(cluster.bootstrap)
+    finally:
+        cluster.stop()
+
+
+def forbid(bootstrap: str, denied: dict[ResourceType, list[AclOperation]]) -> None:
+    """Allow everything on the types of resources, except for these operations."""
+    rows = [
+        acl(
+            operation=operation,
+            permission_type=AclPermissionType.ALLOW if allows else AclPermissionType.DENY,
+            resource_type=kind,
+            resource_name=CLUSTER_NAME if kind == ResourceType.CLUSTER else WILDCARD,
+            principal=WILDCARD_PRINCIPAL,
+        )
+        for kind in denied
+        for allows, operations in ((True, [AclOperation.ALL]), (False, denied[kind]))
+        for operation in operations
+    ]
+    wire = Wire(bootstrap, advertised_versions(bootstrap))
+    try:
+        assert set(create(wire, *rows)) == {0}
+    finally:
+        wire.close()
+
+
+def examine(bootstrap: str, *options: str) -> None:
     """Run the cases up to P1, none of which may fail."""
     done = subprocess.run(
         [
             *(sys.executable, "-m", "pytest", str(CASES), "-q"),
             *("-p", "no:cacheprovider", "--priority", "P1"),
             *("--bootstrap", bootstrap),
+            *options,
         ],
         capture_output=True,
         text=True,

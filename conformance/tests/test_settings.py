@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import uuid
 from collections.abc import Iterator
+from typing import cast
 
 import pytest
 
 from conformance.case import Unsupported
+from conformance.target.clock import local_ms, now_ms
 from conformance.target.examination import advertised_versions
 from conformance.target.settings import (
     broker_setting,
@@ -16,6 +18,7 @@ from conformance.target.settings import (
     require_fetch_session,
     require_session_timeout,
     require_transaction_timeout,
+    require_verification,
 )
 from conformance.tests.fake import FakeKafka, piece, response
 from conformance.wire import Wire
@@ -157,6 +160,46 @@ def test_a_missing_fetch_session_is_excused_where_the_cache_may_be_full(
     require_fetch_session(wire, 1)
     with pytest.raises(Unsupported, match=r"the broker gave no fetch session; .*slots is 2"):
         require_fetch_session(wire, 0)
+
+
+def test_a_broker_that_verifies_no_transaction_is_excused(told: Told, wire: Wire) -> None:
+    require_verification(wire)
+    told.settings["transaction.partition.verification.enable"] = "false"
+    with pytest.raises(Unsupported, match="is false here; the case needs true"):
+        require_verification(wire)
+
+
+def test_topics_accept_the_time_of_any_clock(told: Told, wire: Wire) -> None:
+    told.settings["log.message.timestamp.after.max.ms"] = "3600000"
+    told.settings["log.message.timestamp.before.max.ms"] = "3600000"
+    wire.create_topic()
+    configs = {c.name: c.value for c in told.created[-1].configs}
+    assert configs == {
+        "compression.type": "producer",
+        "message.timestamp.after.max.ms": str(2**63 - 1),
+        "message.timestamp.before.max.ms": str(2**63 - 1),
+    }
+
+
+@pytest.mark.parametrize("ahead_ms", [0, 7_200_000, -7_200_000])
+def test_the_clock_of_a_foreign_target_is_read_once(
+    told: Told, wire: Wire, monkeypatch: pytest.MonkeyPatch, ahead_ms: int
+) -> None:
+    def produce(_version: int, asked: Struct) -> Struct:
+        (topic,) = asked.topic_data
+        row = piece("Produce", "PartitionProduceResponse", log_append_time_ms=told_ms[0])
+        told_ms[0] = 0
+        entry = piece(
+            "Produce", "TopicProduceResponse", topic_id=topic.topic_id, partition_responses=[row]
+        )
+        return response("Produce", responses=[entry])
+
+    told_ms = [local_ms() + ahead_ms]
+    told.answers[0] = produce
+    monkeypatch.setitem(cast("dict[str, tuple[int, int]]", wire.advertised), "Produce", (13, 13))
+    wire.is_shared = True
+    for _ in range(2):
+        assert abs(now_ms(wire) - local_ms() - ahead_ms) < 5000
 
 
 def test_auto_creation_is_asked_of_the_broker(told: Told, wire: Wire) -> None:

@@ -54,8 +54,9 @@ def test_an_older_leader_epoch_is_fenced(wire: Wire, version: int, examined: Exa
     expect(current.error_code, ErrorCode.NONE, "error of the new epoch")
     for asked in (LATEST, EARLIEST, 1):
         newest = wire.version("ListOffsets")
-        listed = list_offset(wire, epochs.topic, asked, newest, current_leader_epoch=epochs.old)
-        expect(listed.error_code, ErrorCode.FENCED_LEADER_EPOCH, f"ListOffsets error for {asked}")
+        for epoch, error in ((epochs.old, ErrorCode.FENCED_LEADER_EPOCH), (epochs.new, 0)):
+            listed = list_offset(wire, epochs.topic, asked, newest, current_leader_epoch=epoch)
+            expect(listed.error_code, error, f"ListOffsets error for {asked} with epoch {epoch}")
 
 
 @case(

@@ -59,7 +59,7 @@ def test_a_fetch_at_the_end_waits_and_returns_nothing(wire: Wire, version: int) 
     answer = wire.fetch(topic, 1, version, max_wait_ms=700)
     waited_s = time.monotonic() - started
     expect((answer.error_code, bytes(answer.records or b"")), (ErrorCode.NONE, b""), "answer")
-    expect_that(waited_s >= 0.6, "wait", ">= 0.6 s", f"{waited_s:.2f} s")
+    expect_that(0.6 <= waited_s < 10, "wait", "0.6 s to 10 s", f"{waited_s:.2f} s")
 
 
 @case("FETCH-04", "Fetch", versions=ALL, spec="class ReplicaManager, readFromLog")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import uuid
-from dataclasses import replace
 
 import pytest
 
@@ -11,6 +10,7 @@ from chaos.world import joined
 from conformance.case import Unsupported, case, each, expect, expect_that
 from conformance.cases.configs.configs import BROKER, describe
 from conformance.clients.members import coordinator
+from conformance.target.clock import now_ms
 from conformance.target.settings import broker_setting
 from conformance.wire import Wire, batch, eventually, part
 from reference_impl.access import Bootstrap
@@ -133,7 +133,9 @@ def test_an_unknown_topic_is_created_if_it_may_be(wire: Wire, version: int) -> N
     partitions = broker_setting(wire, "num.partitions")
     expect(len(created.partitions), int(partitions or len(created.partitions)), "partitions")
     topic = wire.wait_for_topic(name, len(created.partitions))
-    keyed = replace(batch(b"a"), records=[Record(key=b"k", value=b"a")])  # or compaction forbids it
+    at_ms = now_ms(wire)  # the topic has the broker's bounds of times
+    keyed = batch(b"a", base_timestamp=at_ms, max_timestamp=at_ms)
+    keyed.records = [Record(key=b"k", value=b"a")]  # or compaction forbids it
     expect(wire.produce(topic, keyed.encode()).error_code, ErrorCode.NONE, "produce error")
 
 
@@ -360,8 +362,8 @@ def test_describe_cluster_agrees_with_metadata(wire: Wire, version: int) -> None
     expect(answer.error_code, ErrorCode.NONE, "error")
     expect(answer.cluster_id, metadata.cluster_id, "cluster id")
     expect(
-        sorted((b.broker_id, b.host, b.port) for b in answer.brokers),
-        sorted((b.node_id, b.host, b.port) for b in metadata.brokers),
+        {b.broker_id: (b.host, b.port, b.rack) for b in answer.brokers},
+        {b.node_id: (b.host, b.port, b.rack) for b in metadata.brokers},
         "brokers",
     )
     expect(answer.controller_id, frozenset(b.broker_id for b in answer.brokers), "controller id")

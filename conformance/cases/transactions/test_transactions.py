@@ -13,6 +13,7 @@ from conformance.clients.transactions import (
     decoded,
     wait_until_ended,
 )
+from conformance.target.settings import require_verification
 from conformance.wire import Topic, Wire, eventually
 from reference_impl.wire import TRANSACTIONAL_BIT, ControlRecordType, ErrorCode, control_type
 
@@ -83,6 +84,7 @@ def test_an_abort_hides_the_records(wire: Wire, version: int) -> None:
 def test_one_unknown_partition_keeps_all_out(wire: Wire, version: int) -> None:
     """If one partition does not exist, it gets UNKNOWN_TOPIC_OR_PARTITION (3), the others
     OPERATION_NOT_ATTEMPTED (55), and none is added."""
+    require_verification(wire)
     producer, topic = Producer.ready(wire), wire.create_topic()
     errors = producer.try_to_add(topic, 0, 9, version=version)
     expect(
@@ -97,6 +99,7 @@ def test_one_unknown_partition_keeps_all_out(wire: Wire, version: int) -> None:
 def test_a_partition_must_be_added_first(wire: Wire, version: int) -> None:
     """A transactional batch to a partition that is not in the transaction gets
     INVALID_TXN_STATE (48), from version 11 TRANSACTION_ABORTABLE (120), and is not appended."""
+    require_verification(wire)
     producer, topic = Producer.ready(wire), wire.create_topic()
     code = ErrorCode.TRANSACTION_ABORTABLE if version >= 11 else ErrorCode.INVALID_TXN_STATE
     expect(producer.try_to_send(topic, b"a", version=version), code, "error")
