@@ -13,6 +13,7 @@ from collections.abc import Mapping
 from conformance.case import Deviation
 from conformance.connection import api_key, check_answer
 from conformance.fuzz.volley import ANSWER_S, Outcome
+from conformance.invariants import check_moments
 from reference_impl.wire import (
     Malformed,
     Struct,
@@ -61,6 +62,8 @@ def why_wrong(
         return None
     try:
         check_answer(api, version, asked, answer)
+        if api == "Fetch":  # a suspect is sent again alone, while nobody writes
+            check_moments(version, asked, answer, lambda _: answer)
     except Deviation as why:
         return f"the answer contradicts its request: {why}"
     return None

@@ -20,20 +20,35 @@ NO_ID = uuid.UUID(int=0)
 NOT_ASKED = -(2**31)
 
 
+def shown(topic: Struct) -> tuple[object, ...]:
+    """Return what Metadata shows of a topic and its partitions, but for who is in sync."""
+    partitions = sorted(
+        (p.partition_index, p.error_code, p.leader_id, p.leader_epoch, sorted(p.replica_nodes))
+        for p in topic.partitions
+    )
+    return topic.error_code, topic.name, topic.topic_id, topic.is_internal, partitions
+
+
 def named(*names: str) -> list[Struct]:
     return [part("Metadata", "MetadataRequestTopic", name=name) for name in names]
 
 
 @case("META-01", "Metadata", versions=(1, 13), spec="MetadataRequest.json, field Topics")
 def test_null_asks_for_all_topics_and_empty_for_none(wire: Wire, version: int) -> None:
-    """topics=null returns every topic, an empty array none."""
-    topic = wire.create_topic()
-    everything = wire.call("Metadata", version, topics=None)
-    expect_that(
-        topic.name in [t.name for t in everything.topics],
-        "topics for null",
-        f"with {topic.name}",
-        [t.name for t in everything.topics],
+    """topics=null returns every topic, with the same partitions as by its name, an empty array
+    none."""
+    topic = wire.create_topic(2)
+
+    def among_all() -> Struct:
+        everything = wire.call("Metadata", version, topics=None).topics
+        found: list[Struct] = [row for row in everything if row.name == topic.name]
+        expect(len(found), 1, f"times that {topic.name} is among all topics")
+        return found[0]
+
+    eventually(
+        lambda: (shown(among_all()), shown(wire.topic_metadata(topic.name, version))),
+        lambda found: found[0] == found[1],
+        "a topic among all is what it is by its name",
     )
     expect(wire.call("Metadata", version, topics=[]).topics, [], "topics for an empty array")
 

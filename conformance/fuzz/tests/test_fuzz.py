@@ -19,8 +19,14 @@ from conformance.fuzz.run import fuzz, play_again, send_again
 from conformance.fuzz.volley import ANSWER_S, Outcome, Volley
 from conformance.target.examination import Examined
 from conformance.tests.servers import serving, silent
-from conformance.wire import Connection, Wire
-from reference_impl.wire import Malformed, RecordBatch, encode_response, response_definition
+from conformance.wire import Connection, Wire, batch
+from reference_impl.wire import (
+    Malformed,
+    RecordBatch,
+    encode_request,
+    encode_response,
+    response_definition,
+)
 
 ADVERTISED = {"Metadata": (0, 13), "ApiVersions": (0, 4), "Fetch": (4, 18), "Produce": (0, 13)}
 TOPIC = part("Metadata", "MetadataRequestTopic", name="a-topic")
@@ -105,6 +111,27 @@ def test_the_judge_accuses_what_no_target_may_do(
 ) -> None:
     said = why_wrong(frame, outcome, ADVERTISED)
     assert said is None if why is None else why in str(said)
+
+
+@pytest.mark.parametrize("high_watermark", [1, 0])
+def test_the_judge_accuses_records_above_the_high_watermark(high_watermark: int) -> None:
+    piece = response_definition(key := api_key("Fetch")).struct
+    row = piece(
+        "PartitionData",
+        high_watermark=high_watermark,
+        last_stable_offset=-1,
+        records=batch(b"a").encode(),
+    )
+    topic = piece("FetchableTopicResponse", topic="a-topic", partitions=[row])
+    body = response_definition(key).new(responses=[topic])
+    wanted = part("Fetch", "FetchPartition", partition_max_bytes=1000)
+    named = part("Fetch", "FetchTopic", topic="a-topic", partitions=[wanted])
+    asked = request("Fetch", replica_id=-1, session_epoch=-1, topics=[named])
+    frame = encode_request(key, 12, CORRELATION_ID, "c", asked)[4:]
+    answered = Outcome("answered", encode_response(key, 12, CORRELATION_ID, body)[4:])
+    said = why_wrong(frame, answered, ADVERTISED)
+    assert (said is None) == (high_watermark == 1), said
+    assert said is None or "end of the records" in said
 
 
 def test_a_fetch_that_asks_to_wait_is_not_waited_for() -> None:
