@@ -9,6 +9,7 @@ import struct
 import time
 from collections import Counter, deque
 from contextlib import closing, suppress
+from functools import partial
 from typing import Any
 from weakref import WeakSet
 
@@ -248,22 +249,21 @@ class Connection:
             try:
                 check_answer(api, version, asked, answer)
                 if api == "Fetch":
-                    invariants.check_moments(
-                        version, asked, answer, lambda body: self._asked_anew(api, version, body)
-                    )
+                    again = partial(self._asked_anew, api, version)
+                    invariants.check_moments(version, asked, answer, again)
             except BrokenInvariant as broken:
                 PUT_OFF.note(api, broken)
         return answered, answer
 
     def _asked_anew(self, api: str, version: int, body: Struct) -> Struct | None:
-        """Send a request of the suite's own over another connection. Return its answer, unchecked,
-        or None if there is none."""
-        with suppress(OSError, ConnectionClosed, Malformed):
-            anew = Connection(*self._endpoint, access=self._endpoint.access)
-            with closing(anew):
-                anew.send_bytes(encode_request(api_key(api), version, 0, "touchstone", body))
-                return decode_response(anew.receive_frame(), api_key(api), version)[1]
-        return None
+        """Return the answer to the same API over another connection, unchecked, or None."""
+        key, access = api_key(api), self._endpoint.access
+        try:
+            with closing(Connection(*self._endpoint, access=access)) as anew:
+                anew.send_bytes(encode_request(key, version, 0, "touchstone", body))
+                return decode_response(anew.receive_frame(), key, version)[1]
+        except (OSError, ConnectionClosed, Malformed):
+            return None
 
     def _asked(self, correlation_id: int) -> Struct | None:
         """Return the body of the request that this response must answer, or None if the request was

@@ -4,7 +4,14 @@ from __future__ import annotations
 
 from conformance.case import case, expect, expect_that
 from conformance.cases.offsets.offsets import Committed, commit, committed, listed
-from conformance.clients.members import RANGE, Member, described, group_connection, subscription
+from conformance.clients.members import (
+    RANGE,
+    Member,
+    described,
+    group_connection,
+    rebalanced,
+    subscription,
+)
 from conformance.wire import Topic, Wire, part
 from reference_impl.wire import ErrorCode
 
@@ -79,6 +86,30 @@ def test_the_members_of_a_stable_group_are_described(wire: Wire, version: int) -
     expect(bytes(shown.member_assignment), b"mine", "assignment")
     if version >= 4:
         expect(shown.group_instance_id, "one", "instance id")
+
+
+@case("OFFS-19", "DescribeGroups", spec=DESCRIBE, priority="P1")
+def test_each_member_is_described_with_what_is_its_own(wire: Wire, version: int) -> None:
+    """In a Stable group of two, each member is shown with its own metadata and assignment."""
+    metadata = [subscription(user_data=b"first"), subscription(user_data=b"second")]
+    first = Member.stable(wire, protocols=[("range", metadata[0])])
+    other = Member.of(wire, first.group, protocols=[("range", metadata[1])])
+    leader, follower = rebalanced(first, other)
+    leader.ask_to_sync({leader.member_id: b"one", follower.member_id: b"two"})
+    follower.sync()
+    leader.answer_to_sync()
+    found = described(first.observer, wire, first.group, version)
+    expect(
+        {
+            m.member_id: (bytes(m.member_metadata), bytes(m.member_assignment))
+            for m in found.members
+        },
+        {
+            member.member_id: (member.protocols[0][1], assignment)
+            for member, assignment in ((leader, b"one"), (follower, b"two"))
+        },
+        "(metadata, assignment) of each member",
+    )
 
 
 @case("OFFS-20", "DescribeGroups", spec="KIP-1043; class GroupMetadataManager, describeGroups")
