@@ -240,7 +240,7 @@ DENIED_ON = {
     "groups": {ResourceType.GROUP: [AclOperation.ALL]},
     "transactions": {ResourceType.TRANSACTIONAL_ID: [AclOperation.ALL]},
 }
-"""What an operator may well forbid the client that examines a cluster."""
+"""Sets of operations that an operator may well forbid the client that examines a cluster."""
 
 
 @pytest.mark.nightly

@@ -51,6 +51,28 @@ def test_an_offset_inside_a_batch_returns_the_whole_batch(wire: Wire, version: i
     expect([r.value for r in first.records], [b"b", b"c", b"d"], "its records")
 
 
+@case("FETCH-01", "Fetch", spec="FetchResponse.json, fields of PartitionData")
+def test_each_partition_tells_its_own_end(wire: Wire, version: int) -> None:
+    """In one fetch of the partitions of a topic each tells its own high watermark, and from version
+    4 on its own last stable offset."""
+    topic = wire.create_topic(2, on_one_broker=True)
+    for partition, count in enumerate((1, 3)):
+        for _ in range(count):
+            wire.produce(topic, batch(b"a").encode(), partition=partition)
+    body = wire.fetch_request(topic, 0, partition=0)
+    body.topics[0].partitions += wire.fetch_request(topic, 0, partition=1).topics[0].partitions
+    answer = wire.leader(topic).call("Fetch", version, body)
+    told = {
+        row.partition_index: (row.error_code, row.high_watermark, row.last_stable_offset)
+        for row in answer.responses[0].partitions
+    }
+    expected = {
+        partition: (0, count, count if version >= 4 else -1)
+        for partition, count in enumerate((1, 3))
+    }
+    expect(told, expected, "(error, high watermark, last stable offset)")
+
+
 @case("FETCH-03", "Fetch", versions=ALL, spec="class DelayedFetch")
 def test_a_fetch_at_the_end_waits_and_returns_nothing(wire: Wire, version: int) -> None:
     """Fetch at the log end offset waits max_wait_ms, then answers NONE without records."""

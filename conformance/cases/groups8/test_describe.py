@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import chain
+
 from conformance.case import case, expect, expect_that
 from conformance.cases.offsets.offsets import commit, listed
 from conformance.cases.offsets.test_group_admin import delete
@@ -13,8 +15,8 @@ from conformance.clients.consumer_members import (
 )
 from conformance.clients.members import Member, group_connection
 from conformance.clients.members import described as described_as_classic
-from conformance.wire import Wire
-from reference_impl.wire import ErrorCode
+from conformance.wire import Wire, eventually
+from reference_impl.wire import ErrorCode, Struct
 
 SPEC = "ConsumerGroupDescribeResponse.json; KIP-848, ConsumerGroupDescribe API"
 NOT_FOUND = ErrorCode.GROUP_ID_NOT_FOUND
@@ -60,6 +62,35 @@ def test_a_member_is_described_with_its_assignment(wire: Wire, version: int) -> 
         expect([t.topic_name for t in assignment.topic_partitions], [topic.name], "topic names")
     if version >= 1:
         expect(shown.member_type, 1, "member type (1: of the consumer protocol)")
+
+
+@case("GRP8-27", "ConsumerGroupDescribe", spec=SPEC, priority="P1")
+def test_the_target_of_a_member_is_described_beside_what_it_has(wire: Wire, version: int) -> None:
+    """While a member has not given up a partition that it is to lose, it is described with all its
+    partitions as the present assignment, and with its share as the target."""
+    first = ConsumerMember.stable(wire, wire.create_topic(2))
+    second = first.partner()
+    second.join()
+
+    def next_description() -> Struct:
+        second.beat()
+        return first.described(version)
+
+    found = eventually(
+        next_description,
+        lambda group: len(group.members) == 2 and group.assignment_epoch == group.group_epoch,
+        "a target for both members is decided",
+    )
+    targets = {
+        member.member_id: partitions_in(member.target_assignment.topic_partitions)
+        for member in found.members
+    }
+    shares = [len(targets[member.member_id]) for member in (first, second)]
+    expect(shares, [1, 1], "partitions in the target of each member")
+    expect(sorted(chain.from_iterable(targets.values())), first.owned, "partitions in all targets")
+    (shown,) = (member for member in found.members if member.member_id == first.member_id)
+    present = partitions_in(shown.assignment.topic_partitions)
+    expect(present, first.owned, "present assignment of the one that is to lose a partition")
 
 
 @case("GRP8-27", "ConsumerGroupDescribe", spec=SPEC, priority="P1")

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from conformance.case import case, expect
 from conformance.cases.list_offsets.test_list_offsets import ALL, EARLIEST, LATEST
-from conformance.wire import Topic, Wire, batch, part, request
+from conformance.wire import Wire, batch, part, request
 from reference_impl.wire import Struct
 
 Place = tuple[str, int]
@@ -56,7 +56,7 @@ def ask(
     }
 
 
-@case("LIST-01", "ListOffsets", versions=ALL, spec="KIP-79, ListOffsetRequest", priority="P1")
+@case("LIST-01", "ListOffsets", versions=ALL, spec="KIP-79, ListOffsetRequest")
 def test_each_partition_has_its_own_end(wire: Wire, version: int) -> None:
     """In one request about the partitions of two topics, timestamp -1 answers the high watermark of
     each, and -2 the log start of each."""
@@ -100,7 +100,7 @@ def epoch_of(wire: Wire, name: str, index: int) -> int:
     return next(int(p.leader_epoch) for p in partitions if p.partition_index == index)
 
 
-@case("LIST-23", "DeleteRecords", spec="KIP-107, DeleteRecordsRequest", priority="P1")
+@case("LIST-23", "DeleteRecords", spec="KIP-107, DeleteRecordsRequest")
 def test_each_partition_loses_its_own_records(wire: Wire, version: int) -> None:
     """In one request about the partitions of two topics, each gets the low watermark up to which
     its own records were deleted."""
@@ -116,25 +116,3 @@ def test_each_partition_loses_its_own_records(wire: Wire, version: int) -> None:
     found = ask(wire, "DeleteRecords", version, names, rows, timeout_ms=20_000)
     told = {place: (row.error_code, row.low_watermark) for place, row in found.items()}
     expect(told, {place: (0, low) for place, low in expected.items()}, "(error, low watermark)")
-
-
-@case("FETCH-01", "Fetch", spec="FetchResponse.json, fields of PartitionData", priority="P1")
-def test_each_partition_tells_its_own_end(wire: Wire, version: int) -> None:
-    """In one fetch of the partitions of a topic each tells its own high watermark, and from version
-    4 on its own last stable offset."""
-    topic: Topic = wire.create_topic(2, on_one_broker=True)
-    for partition, count in enumerate(RECORDS[0]):
-        for _ in range(count):
-            wire.produce(topic, batch(b"a").encode(), partition=partition)
-    body = wire.fetch_request(topic, 0, partition=0)
-    body.topics[0].partitions += wire.fetch_request(topic, 0, partition=1).topics[0].partitions
-    answer = wire.leader(topic).call("Fetch", version, body)
-    told = {
-        row.partition_index: (row.error_code, row.high_watermark, row.last_stable_offset)
-        for row in answer.responses[0].partitions
-    }
-    expected = {
-        partition: (0, count, count if version >= 4 else -1)
-        for partition, count in enumerate(RECORDS[0])
-    }
-    expect(told, expected, "(error, high watermark, last stable offset)")

@@ -88,7 +88,7 @@ def test_the_members_of_a_stable_group_are_described(wire: Wire, version: int) -
         expect(shown.group_instance_id, "one", "instance id")
 
 
-@case("OFFS-19", "DescribeGroups", spec=DESCRIBE, priority="P1")
+@case("OFFS-19", "DescribeGroups", spec=DESCRIBE)
 def test_each_member_is_described_with_what_is_its_own(wire: Wire, version: int) -> None:
     """In a Stable group of two, each member is shown with its own metadata and assignment."""
     metadata = [subscription(user_data=b"first"), subscription(user_data=b"second")]
@@ -141,11 +141,18 @@ def test_authorized_operations_are_told_only_if_asked(wire: Wire, version: int) 
 
 @case("OFFS-21", "ListGroups", spec="ListGroupsResponse.json; KIP-518; KIP-848")
 def test_every_group_is_listed(wire: Wire, version: int) -> None:
-    """ListGroups has groups with members and groups with commits only, each with protocol type,
-    from v4 its state and from v5 its type."""
+    """ListGroups has groups with members, groups that these have left and groups with commits only,
+    each with protocol type, from v4 its state and from v5 its type."""
     topic, simple, member = wire.create_topic(), wire.new_name("group"), Member.stable(wire)
     commit(wire, simple, topic, {0: 1})
-    expected = {member.group: ("consumer", "Stable", "classic"), simple: ("", "Empty", "classic")}
+    gone = Member.stable(wire)
+    gone.leave()
+    gone.wait_for_state("Empty")
+    expected = {
+        member.group: ("consumer", "Stable", "classic"),
+        gone.group: ("consumer", "Empty", "classic"),
+        simple: ("", "Empty", "classic"),
+    }
     for group, (protocol_type, state, group_type) in expected.items():
         entry = listed(wire, group, version)
         if entry is None:
