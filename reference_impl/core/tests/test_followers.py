@@ -123,7 +123,8 @@ def is_lost(rules: type[Rules]) -> bool:
     cluster = ReplicatedCluster(rules=rules, configs=patient, apis={ApiKey.FETCH: handle})
     cluster.create()
     produce(cluster, "a")
-    first, (heir, other) = cluster.leader(), cluster.followers()
+    first = cluster.leader()
+    heir, other = (n for n in cluster.partition(first).state.replicas if n != first)
     cluster.produce(first, "b")
     cluster.run(10)
     assert cluster.code(first) == ErrorCode.NONE
