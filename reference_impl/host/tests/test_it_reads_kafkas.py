@@ -149,7 +149,10 @@ def test_the_metadata_are_understood(written: Written) -> None:
     image = delta.image
     check_levels(image.features, str(written.data))
     assert image.features[METADATA] == SUPPORTED[METADATA][1]
-    assert image.topics[written.plain.name].configs == {"segment.ms": "60000"}
+    assert image.topics[written.plain.name].configs == {
+        "segment.ms": "60000",
+        "message.timestamp.after.max.ms": str((1 << 63) - 1),
+    }
     for topic in (written.plain, written.in_transactions):
         assert image.topics[topic.name].topic_id == topic.id
     assert image.topics.keys() >= INTERNAL.keys()

@@ -243,8 +243,8 @@ def unfinished(case: Case) -> None:
 
 
 def segments_gone(case: Case) -> None:
-    """Delete partitions of many segments. Earlier cases may have changed the broker's configuration,
-    and with it the number of segments."""
+    """Delete partitions of many segments. Earlier cases may have changed the configuration of the
+    broker, and with it the number of segments."""
     with contextlib.suppress(AssertionError):
         attacks.segments(case.judge.broker.clients, SEGMENTS)
 
