@@ -128,6 +128,7 @@ def test_an_interrupted_examination_leaves_its_results(
     assert f"the results so far are in {json_at} and {xml_at}" in err
 
 
+@pytest.mark.sliced(3)
 @pytest.mark.parametrize("between_s", [0.0, 0.05, 0.3])
 def test_signals_to_both_processes_end_it_once(
     broker: LocalCluster, tmp_path: Path, between_s: float

@@ -78,7 +78,7 @@ def test_histories_stay_small_whatever_fails() -> None:
     assert max(len(history(seed)) for seed in SEEDS) < ROWS_MAX
 
 
-@pytest.mark.sliced(2)
+@pytest.mark.sliced(3)
 @pytest.mark.parametrize("name", MUTATORS)
 def test_each_planted_anomaly_is_caught_by_its_checker(name: str) -> None:
     """The checker reports the planted anomaly as one of the mutator's kinds, and each kind of the

@@ -45,7 +45,10 @@ CASES = [
         shown_by,
         planted,
         id=shown_by.bug if planted else f"clean, {shown_by.bug}",
-        marks=pytest.mark.needs(*means, "toxiproxy"),
+        marks=[
+            pytest.mark.needs(*means, "toxiproxy"),
+            *([] if planted or shown_by is POWER_LOSS else [pytest.mark.nightly]),
+        ],
     )
     for shown_by, means in (
         (POWER_LOSS, ("root", "loop")),

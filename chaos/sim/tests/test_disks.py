@@ -193,6 +193,7 @@ def test_a_clock_jumps_and_gains_and_is_set_right() -> None:
     assert clock.now_us() == 2_000_000
 
 
+@pytest.mark.sliced(2)
 @pytest.mark.parametrize("name", OF_DISKS)
 def test_a_bug_that_only_a_disk_shows_is_caught(name: str, tmp_path: Path) -> None:
     bug = BUGS[name]
@@ -207,6 +208,7 @@ def test_a_bug_that_only_a_disk_shows_is_caught(name: str, tmp_path: Path) -> No
     pytest.fail(f"{name}: none of {bug.caught_by} found it in 8 seeds")
 
 
+@pytest.mark.sliced(2)
 @pytest.mark.parametrize(
     ("workload", "nemesis"),
     [

@@ -109,6 +109,7 @@ def leader(cluster: KraftCluster) -> int:
     return view.leader if view is not None else -1
 
 
+@pytest.mark.nightly
 @pytest.mark.needs("toxiproxy")
 def test_isolated_leaders_of_a_partition_and_of_the_quorum_are_replaced(
     three: KraftCluster,

@@ -114,6 +114,7 @@ def test_a_link_is_cut_in_one_direction(three: KraftCluster) -> None:
     three.wait_ready()
 
 
+@pytest.mark.nightly
 def test_three_nodes_come_back_after_the_kill_of_all(three: KraftCluster) -> None:
     assert three.perform(Kill("all")).nodes == (1, 2, 3)
     three.restart()

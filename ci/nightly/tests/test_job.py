@@ -82,6 +82,7 @@ def test_what_cannot_be_run_says_why(tmp_path: Path) -> None:
     assert "runs 1 to 9 nodes, not 10" in told["error"]
 
 
+@pytest.mark.nightly
 def test_a_real_attack_ends_in_good_order_when_its_night_dies(tmp_path: Path) -> None:
     scenario = Scenario("reference", "appends", "none", 1, 60.0, 1)
     job = Job.start(scenario, tmp_path / "runs", tmp_path / "home", shares(2)[1])

@@ -43,6 +43,9 @@ HANDFUL = 15
 FOREVER = float("inf")
 
 
+SHRINK_LONG = ("group_liveness", "torn_transactions")
+
+
 def planted(name: str) -> list[Row]:
     """Plant an anomaly in the shortest of five histories, because leaving out is tried for every
     operation."""
@@ -51,7 +54,13 @@ def planted(name: str) -> list[Row]:
 
 
 @pytest.mark.sliced(3)
-@pytest.mark.parametrize("name", MUTATORS)
+@pytest.mark.parametrize(
+    "name",
+    [
+        pytest.param(name, marks=pytest.mark.nightly if name in SHRINK_LONG else ())
+        for name in MUTATORS
+    ],
+)
 def test_a_planted_anomaly_shrinks_to_a_handful_and_is_still_there(name: str) -> None:
     events = frame(planted(name))
     (opinion,) = local.run(events.lazy(), [name])

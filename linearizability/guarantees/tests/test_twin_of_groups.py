@@ -15,7 +15,7 @@ from linearizability.ingest import resolved
 from linearizability.twins.facts import Row, resolve
 
 SECOND = 1_000_000_000
-HISTORIES = 150
+HISTORIES = 100
 SETTINGS = (
     None,
     '{"session.timeout.ms": "6000", "max.poll.interval.ms": "9000"}',

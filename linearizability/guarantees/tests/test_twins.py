@@ -334,7 +334,7 @@ def histories(draw: st.DrawFn) -> list[Row]:
     return frame(rows).rows(named=True)
 
 
-@settings(max_examples=30)
+@settings(max_examples=20)
 @given(histories())
 def test_kernels_find_what_their_twins_find(rows: list[Row]) -> None:
     events = resolved(frame(rows).lazy()).sort("op_id", "record_index")

@@ -18,7 +18,10 @@ SETTINGS = {
     "group.consumer.min.heartbeat.interval.ms": "100",
     "group.consumer.heartbeat.interval.ms": "100",
 }
-TARGETS = ["reference", pytest.param("apache:4.3.1", marks=pytest.mark.needs("java", "kafka-jars"))]
+APACHE = pytest.param(
+    "apache:4.3.1", marks=[pytest.mark.needs("java", "kafka-jars"), pytest.mark.nightly]
+)
+TARGETS = ["reference", APACHE]
 
 
 @pytest.fixture(scope="package", params=TARGETS)

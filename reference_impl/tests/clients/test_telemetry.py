@@ -51,6 +51,7 @@ def produce_until_pushed(cluster: Cluster, folder: Path) -> None:
     assert PUSHES in said_by(folder)
 
 
+@pytest.mark.nightly
 @pytest.mark.needs("jdk", "kafka-jars")
 def test_java(cluster: Cluster, tmp_path: Path) -> None:
     server = ("--bootstrap-server", cluster.bootstrap)
