@@ -53,8 +53,10 @@ def test_offsets_of_an_empty_group_expire(wire: Wire, version: int) -> None:
 @case("OFFS-15", "OffsetCommit", versions=(2, 4), spec=RETENTION, priority="P1", config=SHORT_LIVED)
 def test_offsets_of_a_subscribed_topic_are_kept(wire: Wire, version: int) -> None:
     """While a group has members, only commits to topics without a subscribed member expire."""
-    subscribed, left = wire.create_topic(), wire.create_topic()
-    member = Member.stable(wire, protocols=[("range", subscription(subscribed.name))])
+    subscribed, left, group = wire.create_topic(), wire.create_topic(), wire.new_name("group")
+    # A group without commits may be removed between the two requests of a joining member.
+    commit(wire, group, subscribed, {0: 4})
+    member = Member.stable(wire, group, protocols=[("range", subscription(subscribed.name))])
     for topic in (subscribed, left):
         errors = try_to_commit(
             wire,
