@@ -22,7 +22,7 @@ SECONDS = 15
 """The approximate seconds of the shorter run; the memory is measured ten times in it."""
 
 
-@pytest.mark.parametrize("cases", [500, pytest.param(10_000, marks=pytest.mark.nightly)])
+@pytest.mark.parametrize("cases", [1000, pytest.param(10_000, marks=pytest.mark.nightly)])
 def test_fuzz_leaves_the_broker_as_it_was(cases: int) -> None:
     outcome = fuzz(seed=1, seconds=SECONDS, cases=cases)
     assert not outcome.violations, "\n".join(outcome.violations)
