@@ -61,6 +61,19 @@ def owner(tmp_path: Path, then: str) -> tuple[subprocess.Popen[str], int, int]:
     return process, child, watcher
 
 
+def left_behind(tmp_path: Path) -> int:
+    """Start a child whose owner and guard are then killed; return its pid."""
+    process, child, watcher = owner(tmp_path, "signal.pause()")
+    # The kernel shows a program's environment, which names the owner, a moment after its start.
+    environment = Path(f"/proc/{child}/environ")
+    wait_until(lambda: bool(environment.read_bytes()), "the child shows its environment")
+    os.kill(watcher, signal.SIGKILL)
+    process.kill()
+    process.wait(WAIT_S)
+    assert not is_gone(child)
+    return child
+
+
 def test_a_child_logs_to_its_file_and_ends_on_sigterm(tmp_path: Path) -> None:
     child = processes.start(["sh", "-c", "echo hello; exec sleep 60"], name="a", log=tmp_path / "l")
     wait_until(lambda: child.last_words() == "hello", "the log has its line")
@@ -135,11 +148,7 @@ def test_a_fork_of_the_owner_does_not_end_its_children(tmp_path: Path) -> None:
 def test_the_next_command_ends_leftovers_and_nobody_elses_children(tmp_path: Path) -> None:
     """The owner and its guard were both killed; another owner lives."""
     ours = processes.start(IDLE, name="ours", log=tmp_path / "ours")
-    process, child, watcher = owner(tmp_path, "signal.pause()")
-    os.kill(watcher, signal.SIGKILL)
-    process.kill()
-    process.wait(WAIT_S)
-    assert not is_gone(child)
+    child = left_behind(tmp_path)
     assert child in processes.end_leftovers()
     wait_until(lambda: is_gone(child), "the leftover is gone")
     assert ours.running
@@ -151,10 +160,7 @@ def test_leftovers_of_another_realm_are_left_alone(
 ) -> None:
     ours, another = f"{os.getpid()}1", f"{os.getpid()}2"  # of no other session on this machine
     monkeypatch.setenv(guard.REALM, ours)
-    process, child, watcher = owner(tmp_path, "signal.pause()")
-    os.kill(watcher, signal.SIGKILL)
-    process.kill()
-    process.wait(WAIT_S)
+    child = left_behind(tmp_path)
     monkeypatch.setenv(guard.REALM, another)
     assert child not in processes.end_leftovers()
     assert not is_gone(child)

@@ -1,5 +1,9 @@
 """Planted bugs that only real disks and processes show are caught, and on the same seeds the clean
-broker is not accused. Of all planted bugs `touchstone nightly` shows the same."""
+broker is not accused. Of all planted bugs `touchstone nightly` shows the same.
+
+By day only the loss of power runs, which shows its bug whenever it strikes. Whether torn or
+reordered writes show theirs depends on what was under way; by day the storage tests of
+`reference_impl.bugs` and of `chaos.sim` catch the same two bugs at a chosen write."""
 
 from __future__ import annotations
 
@@ -47,7 +51,7 @@ CASES = [
         id=shown_by.bug if planted else f"clean, {shown_by.bug}",
         marks=[
             pytest.mark.needs(*means, "toxiproxy"),
-            *([] if planted or shown_by is POWER_LOSS else [pytest.mark.nightly]),
+            *([] if shown_by is POWER_LOSS else [pytest.mark.nightly]),
         ],
     )
     for shown_by, means in (
