@@ -23,7 +23,6 @@ from chaos.record import run_directory, shown
 from chaos.record.recorder import PARTS, recover
 from chaos.record.run_directory import Scenario, why_too_new
 from chaos.run.costs import sentence
-from chaos.run.fitting import family_of
 from ci.errors import UsageError
 from ci.report.colours import coloured
 from ci.stale_after import check_for_history, check_for_workload
@@ -90,6 +89,8 @@ def attack(
     Judge an interrupted run by polars alone, since the user is waiting for the prompt, and also a
     simulated run, which takes less time than Spark needs to start.
     """
+    # Judging alone needs none of these, and starts in half the time without them.
+    from chaos.run.fitting import family_of
     from chaos.run.runner import run
     from ci.report.building import report_run
 

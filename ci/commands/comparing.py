@@ -13,7 +13,6 @@ import typer
 from ci.commands.examining import Cases
 from ci.commands.options import JsonOption, MaxTimeOption, check_directory
 from ci.errors import UsageError
-from conformance.reporting.reading import KINDS, results_in
 
 EXAMINED = ".json"
 CLAIMED = ("id", "what", "actual")
@@ -92,6 +91,8 @@ def _results_of(given: str, options: list[str]) -> dict[str, Any]:
 
 def _compared(file: Path) -> dict[str, Any]:
     """Return the results in a file. Raise UsageError if they cannot be compared."""
+    from conformance.reporting.reading import KINDS
+
     results = read_results(file, *COMPARED)
     if not all(isinstance(results.get(kind), int) for kind in KINDS):
         raise UsageError(f"{file} does not say how many cases passed and failed")
@@ -101,6 +102,8 @@ def _compared(file: Path) -> dict[str, Any]:
 def read_results(path: Path, *needed: str) -> dict[str, Any]:
     """Return the results that `conform --out` has written, of which each case has the needed
     properties. Raise UsageError for any other file."""
+    from conformance.reporting.reading import results_in
+
     try:
         return results_in(path.read_text(encoding="utf-8"), *needed)
     except ValueError as error:

@@ -31,6 +31,7 @@ def touchstone(*words: str, cwd: Path | None = None) -> subprocess.CompletedProc
     )
 
 
+@pytest.mark.sliced(3)
 @pytest.mark.parametrize(
     ("words", "names"),
     [

@@ -20,8 +20,6 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
-from scipy.sparse import coo_array
-from scipy.sparse.csgraph import connected_components
 
 STEPS_MAX = 2_000_000
 """The most edges to follow in the search for the shortest cycle of one component."""
@@ -77,6 +75,10 @@ def shortest_cycles(graph: Graph) -> list[list[int]]:
 
 def components(graph: Graph, *, real_time: bool) -> Iterator[Component]:
     """Yield the strongly connected components of more than one transaction."""
+    # The import takes as long as the judgement of a short history, most of which have no cycles.
+    from scipy.sparse import coo_array
+    from scipy.sparse.csgraph import connected_components
+
     sources, targets = [graph.writers], [graph.readers]
     nodes = graph.size
     if real_time:

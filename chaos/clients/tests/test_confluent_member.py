@@ -204,6 +204,7 @@ def test_what_a_member_owns_is_of_a_generation_by_the_classic_protocol_alone(
     assert (position["f"], position["generation"]) == ("position", 5)
 
 
+@pytest.mark.nightly
 def test_a_short_storm_over_groups_is_valid(tmp_path: Path) -> None:
     scenario = Scenario("reference", "groups-consumer", "kill", 1, 8.0, seed=5)
     result = run_until_shown(scenario, tmp_path)

@@ -137,6 +137,7 @@ def test_who_crashes_commits_nothing_and_the_group_learns_of_it_by_silence(
     run(crashing.close())
 
 
+@pytest.mark.nightly
 @pytest.mark.needs("toxiproxy")
 def test_a_short_storm_over_their_groups_is_valid(tmp_path: Path) -> None:
     name = "groups-consumer-positions"

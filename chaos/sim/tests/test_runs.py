@@ -18,7 +18,7 @@ from linearizability.verdict import Validity
 from reference_impl.core.storage import StorageError
 
 
-@pytest.mark.sliced(3)
+@pytest.mark.sliced(5)
 @pytest.mark.parametrize(
     ("workload", "nemesis"),
     [
@@ -41,7 +41,7 @@ def test_a_correct_node_is_not_accused(workload: str, nemesis: str, tmp_path: Pa
     assert not [one for one in result.problems if "ended early" in one]
 
 
-@pytest.mark.sliced(3)
+@pytest.mark.sliced(5)
 @pytest.mark.parametrize(
     ("workload", "nemesis", "controllers"),
     [
@@ -83,7 +83,7 @@ def test_a_loss_of_power_takes_what_was_not_flushed_and_nothing_else(tmp_path: P
     assert lost.checkers["lost_writes"].validity is Validity.INVALID
 
 
-@pytest.mark.sliced(3)
+@pytest.mark.sliced(5)
 @pytest.mark.parametrize(
     ("bug", "workload", "nemesis", "checkers"),
     [

@@ -31,7 +31,7 @@ def judged(
     return accusers, accusations(pl.read_parquet(directory / HISTORY), target.heard())
 
 
-@pytest.mark.sliced(3)
+@pytest.mark.sliced(5)
 @pytest.mark.parametrize("name", CLIENT_BUGS)
 def test_a_bug_of_a_client_is_caught_and_blamed_on_the_client(name: str, tmp_path: Path) -> None:
     bug = CLIENT_BUGS[name]
@@ -43,7 +43,7 @@ def test_a_bug_of_a_client_is_caught_and_blamed_on_the_client(name: str, tmp_pat
     pytest.fail(f"{name}: none of {bug.caught_by} found it in {len(SEEDS)} seeds")
 
 
-@pytest.mark.sliced(3)
+@pytest.mark.sliced(5)
 @pytest.mark.parametrize(
     ("bug", "workload", "nemesis"),
     [
@@ -65,7 +65,7 @@ def test_a_bug_of_the_broker_is_not_blamed_on_the_client(
     pytest.fail(f"{bug}: nobody found it in {len(SEEDS)} seeds")
 
 
-@pytest.mark.sliced(3)
+@pytest.mark.sliced(5)
 @pytest.mark.parametrize(
     ("workload", "nemesis"),
     [

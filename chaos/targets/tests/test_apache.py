@@ -145,6 +145,7 @@ def test_no_node_reaches_another_past_the_proxies(three: KraftCluster) -> None:
     assert len(through_proxies) >= 2
 
 
+@pytest.mark.nightly
 @pytest.mark.needs("toxiproxy")
 def test_a_killed_leader_is_replaced_and_comes_back_with_its_data(three: KraftCluster) -> None:
     first = send(three, "a", "b")

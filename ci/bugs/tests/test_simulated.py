@@ -55,6 +55,7 @@ def test_a_bug_that_cannot_be_hunted_is_named(only: str, sentence: str) -> None:
         chosen_for_simulator([only])
 
 
+@pytest.mark.nightly
 def test_a_bug_of_a_cluster_is_hunted_on_several_nodes(tmp_path: Path) -> None:
     hunt = SimulatedHunt(["join-early"], tmp_path, 1, 3, 10.0, 1, lambda _: None)
     hunt.perform()

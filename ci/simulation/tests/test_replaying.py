@@ -24,7 +24,7 @@ from ci.simulation.schedule import perform
 from linearizability.verdict import Validity
 
 BUGGY = Scenario(
-    "sim", "sequences", "kill", 1, 10.0, 2, bug="reuse-producer-ids", rate=60.0, client=REFERENCE
+    "sim", "sequences", "kill", 1, 6.0, 2, bug="reuse-producer-ids", rate=60.0, client=REFERENCE
 )
 
 

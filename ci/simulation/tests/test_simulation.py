@@ -126,7 +126,7 @@ def test_several_processes_find_what_one_finds(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def short(search: Search, seed: int) -> Scenario:
-        return Scenario("sim", "appends", "kill", 1, 10.0, seed, bug=search.bug, rate=60.0)
+        return Scenario("sim", "appends", "kill", 1, 5.0, seed, bug=search.bug, rate=60.0)
 
     monkeypatch.setattr(Search, "planned", short)
     told = []
