@@ -22,7 +22,7 @@ def data_rows(rows: list[Row]) -> list[Row]:
 
 
 def _is_data(row: Row) -> bool:
-    return row["f"] == F.POLL.value and row.get("offset") is not None and not row.get("control")
+    return row["f"] == F.POLL and row.get("offset") is not None and not row.get("control")
 
 
 def is_compacted(rows: list[Row]) -> bool:
@@ -46,7 +46,7 @@ def where_nothing_is_compacted(
 
 def is_acked(row: Row) -> bool:
     return (
-        row["f"] == F.SEND.value
+        row["f"] == F.SEND
         and row["type"] == "ok"
         and row["acks"] == -1
         and row["offset"] is not None
@@ -88,7 +88,7 @@ def with_places_changed(rows: list[Row], first: Row, second: Row) -> list[Row]:
 def sent_once(rows: list[Row]) -> dict[int, Row]:
     sends: dict[int, list[Row]] = {}
     for row in rows:
-        if row["f"] == F.SEND.value:
+        if row["f"] == F.SEND:
             sends.setdefault(row["value"], []).append(row)
     return {value: found[0] for value, found in sends.items() if len(found) == 1}
 
@@ -155,13 +155,13 @@ def leader_knew(rows: list[Row], first: Row, second: Row) -> bool:
     earlier = [
         row
         for row in here
-        if row["f"] == F.SEND.value
+        if row["f"] == F.SEND
         and row["op_id"] < first["op_id"]
         and row["process"] == first["process"]
     ]
     if not any(map(is_acked, earlier)) or any(row["type"] != "ok" for row in earlier):
         return False
-    raw = [row for row in here if row["f"] == F.POLL.value and (row.get("producer_id") or -1) >= 0]
+    raw = [row for row in here if row["f"] == F.POLL and (row.get("producer_id") or -1) >= 0]
     ids = {row["producer_id"] for row in raw if row["value"] in values}
     lowest = min(first["offset"], second["offset"])
     return not ids or any(row["offset"] < lowest and row["producer_id"] in ids for row in raw)
@@ -181,8 +181,8 @@ coordinator's interval and some patience."""
 def only_committed(rows: list[Row]) -> dict[int, int]:
     """Return transaction -> the time at which its commit was first requested, for transactions
     whose commit was acknowledged and whose abort was never requested."""
-    commits = [row for row in rows if row["f"] == F.COMMIT.value]
-    aborted = {row["txn"] for row in rows if row["f"] == F.ABORT.value}
+    commits = [row for row in rows if row["f"] == F.COMMIT]
+    aborted = {row["txn"] for row in rows if row["f"] == F.ABORT}
     told = {row["txn"] for row in commits if row["type"] == "ok"} - aborted
     return {
         txn: min(row["t_invoke_ns"] for row in commits if row["txn"] == txn) for txn in sorted(told)
@@ -194,7 +194,7 @@ def raw_records(rows: list[Row]) -> list[Row]:
     return [
         row
         for row in rows
-        if row["f"] == F.POLL.value
+        if row["f"] == F.POLL
         and row.get("producer_id") is not None
         and row.get("offset") is not None
         and row.get("replica") is None
@@ -225,7 +225,7 @@ TEN_MINUTES_MS = 600_000
 def is_whole(row: Row) -> bool:
     """Return whether the row ends a raw read of a leader's whole log."""
     return (
-        row["f"] == F.READ_ALL.value
+        row["f"] == F.READ_ALL
         and row["type"] == "ok"
         and row.get("client") == "raw"
         and row.get("replica") is None

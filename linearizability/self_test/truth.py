@@ -26,9 +26,9 @@ def with_truth(rows: Iterable[Row], ends: dict[int, str]) -> list[Row]:
     """Return the rows with `_txn`, the transaction that wrote the row's record, and `_end`, the
     transaction's true outcome. ends: the outcomes of the transactions that ended."""
     found = list(rows)
-    writers = {row["value"]: row["txn"] for row in found if row["f"] == F.SEND.value}
+    writers = {row["value"]: row["txn"] for row in found if row["f"] == F.SEND}
     for row in found:
-        if row["f"] == F.POLL.value:
+        if row["f"] == F.POLL:
             row.setdefault("_txn", writers.get(row.get("value") or 0))
             row["_end"] = ends.get(row["_txn"] or 0)
         else:
@@ -55,10 +55,10 @@ def ends_told(rows: Iterable[Row]) -> dict[int, str]:
         if row["f"] in answered:
             if row["type"] == "ok":
                 answered[row["f"]].add(row["txn"])
-            if row["f"] == F.COMMIT.value:
+            if row["f"] == F.COMMIT:
                 commits_asked.add(row["txn"])
             ends[row["txn"]] = row["_end"]
-        elif row["f"] == F.POLL.value and row.get("_txn") is not None and is_raw(row):
+        elif row["f"] == F.POLL and row.get("_txn") is not None and is_raw(row):
             place = (row["_txn"], row["op_id"], row.get("replica") or 0, row["partition"])
             (markers if row.get("control") else records).add(place)
             ends[row["_txn"]] = row["_end"]
@@ -82,7 +82,7 @@ def with_outcomes(rows: list[Row]) -> list[Row]:
 def _outcome(row: Row, told: dict[int, str]) -> str | None:
     if row.get("value") is None:
         return None
-    txn: int | None = row["_txn"] if row["f"] == F.POLL.value else row["txn"]
+    txn: int | None = row["_txn"] if row["f"] == F.POLL else row["txn"]
     return PLAIN if txn is None else _OUTCOMES.get(told.get(txn, ""), UNKNOWN)
 
 

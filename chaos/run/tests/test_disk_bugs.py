@@ -38,7 +38,9 @@ class ShownBy:
 
 
 ATTEMPTS = 3
-"""The runs in which a planted bug must be caught: what the disk loses depends on the moment."""
+"""The runs in which a planted bug must be caught, since what the disk loses depends on the moment,
+and in which a clean broker must show what the run is for, which on a busy machine not every run
+does. No run of a clean broker may be invalid."""
 POWER_LOSS = ShownBy("acknowledge-before-flush", "lost_writes", seed=1, seconds=9.0)
 """The first loss of power comes after six seconds at the latest."""
 TORN = ShownBy("keep-torn-tail", "phantom_records", seed=28, seconds=7.0)
@@ -84,11 +86,13 @@ def test_a_bug_that_a_disk_shows_is_caught_and_the_clean_broker_is_not(
         client=bug.client,
     )
     expected = Validity.INVALID if planted else Validity.VALID
-    for attempt in range(ATTEMPTS if planted else 1):
+    for attempt in range(ATTEMPTS):
         result = run(scenario, tmp_path / str(attempt), progress=False)
         verdict = check(result.directory, engine="local", named_by_workload=(shown_by.judge,))
-        assert planted or not result.problems
-        if verdict.checkers[shown_by.judge].validity is expected:
+        assert planted or verdict.validity is not Validity.INVALID
+        is_shown = planted or not result.problems
+        if is_shown and verdict.checkers[shown_by.judge].validity is expected:
             break
+    assert planted or not result.problems
     assert verdict.checkers[shown_by.judge].validity is expected
     assert verdict.validity is expected

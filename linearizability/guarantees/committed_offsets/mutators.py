@@ -20,7 +20,7 @@ HOUR_NS = 3_600_000_000_000
 def forget_a_commit(rows: list[Row], rng: Random) -> list[Row] | None:
     """Plant an anomaly: a group gets a position that was never committed, or at the end none
     although one was acknowledged."""
-    asked = [r for r in rows if r["f"] == F.FETCH_OFFSETS.value and r["type"] == "ok"]
+    asked = [r for r in rows if r["f"] == F.FETCH_OFFSETS and r["type"] == "ok"]
     victims: list[tuple[Row, int | None]] = [(row, NOT_OURS) for row in asked]
     victims += [(row, None) for row in asked if row["final"] and _before(rows, row)]
     if not victims:
@@ -32,7 +32,7 @@ def forget_a_commit(rows: list[Row], rng: Random) -> list[Row] | None:
 def commit_for_a_past_generation(rows: list[Row], rng: Random) -> list[Row] | None:
     """Plant an anomaly: a commit is accepted from a generation that was over when the commit was
     invoked."""
-    commits = [r for r in rows if r["f"] == F.COMMIT_OFFSETS.value and r["type"] == "ok"]
+    commits = [r for r in rows if r["f"] == F.COMMIT_OFFSETS and r["type"] == "ok"]
     pairs = [(before, row) for row in commits for before in _before(rows, row)]
     if not pairs:
         return None
@@ -49,7 +49,7 @@ def commit_for_its_own_past(rows: list[Row], rng: Random) -> list[Row] | None:
         return None
     own = {"member_id": "own"}
     settings = {"settings": json.dumps({"group.protocol": "classic"})}
-    commits = [row for row in broken if row["f"] == F.COMMIT_OFFSETS.value]
+    commits = [row for row in broken if row["f"] == F.COMMIT_OFFSETS]
     places = {row["partition"]: row for row in commits}
     owned = [
         row | own | settings | {"f": F.OWNED.value, "op_id": NOT_OURS - n, "offset": None}
@@ -61,7 +61,7 @@ def commit_for_its_own_past(rows: list[Row], rng: Random) -> list[Row] | None:
 def commit_after_losing_the_partition(rows: list[Row], rng: Random) -> list[Row] | None:
     """Plant an anomaly: after the end of the run a partition passes from one member to another,
     each in a new generation, and a commit of the first one is accepted."""
-    commits = [r for r in rows if r["f"] == F.COMMIT_OFFSETS.value and r["type"] == "ok"]
+    commits = [r for r in rows if r["f"] == F.COMMIT_OFFSETS and r["type"] == "ok"]
     if not commits:
         return None
     victim = rng.choice(commits)
@@ -80,7 +80,7 @@ def commit_after_losing_the_partition(rows: list[Row], rng: Random) -> list[Row]
 def take_effect_though_fenced(rows: list[Row], rng: Random) -> list[Row] | None:
     """Plant an anomaly: after the end of the run two members commit, each in a new generation. Then
     the first one's next commit gets no answer, but takes effect."""
-    commits = [r for r in rows if r["f"] == F.COMMIT_OFFSETS.value and r["type"] == "ok"]
+    commits = [r for r in rows if r["f"] == F.COMMIT_OFFSETS and r["type"] == "ok"]
     if not commits:
         return None
     victim = rng.choice(commits)
@@ -112,7 +112,7 @@ def _in_turn(told: list[Row], place: Row, at_ns: int) -> list[Row]:
 def commit_after_a_successor(rows: list[Row], rng: Random) -> list[Row] | None:
     """Plant an anomaly: two members commit for a partition in one generation, and then the first
     commits once more."""
-    commits = [r for r in rows if r["f"] == F.COMMIT_OFFSETS.value and r["type"] == "ok"]
+    commits = [r for r in rows if r["f"] == F.COMMIT_OFFSETS and r["type"] == "ok"]
     pairs = [(before, row) for row in commits for before in _before(rows, row)]
     chains = [(first, *pair) for pair in pairs for first in _before(rows, pair[0])[:1]]
     if not chains:
@@ -127,7 +127,7 @@ def commit_after_a_successor(rows: list[Row], rng: Random) -> list[Row] | None:
 def begin_where_nobody_committed(rows: list[Row], rng: Random) -> list[Row] | None:
     """Plant an anomaly: after the end of the run a member begins at an offset, as its group's
     committed one, that nobody has committed."""
-    fetches = [r for r in rows if r["f"] == F.FETCH_OFFSETS.value and r["type"] == "ok"]
+    fetches = [r for r in rows if r["f"] == F.FETCH_OFFSETS and r["type"] == "ok"]
     if not fetches:
         return None
     victim = rng.choice(fetches)
@@ -142,7 +142,7 @@ def begin_where_nobody_committed(rows: list[Row], rng: Random) -> list[Row] | No
 def take_effect_an_hour_late(rows: list[Row], rng: Random) -> list[Row] | None:
     """Plant an anomaly: after the end of the run a position is committed once more, and then a
     group gets the one of an earlier commit, which was answered with an error."""
-    commits = [row for row in rows if row["f"] == F.COMMIT_OFFSETS.value and row["type"] == "info"]
+    commits = [row for row in rows if row["f"] == F.COMMIT_OFFSETS and row["type"] == "info"]
     return _replaced_and_back(rows, rng, commits)
 
 
@@ -163,7 +163,7 @@ def take_effect_after_a_transaction(rows: list[Row], rng: Random) -> list[Row] |
 def put_a_transaction_above_a_later_commit(rows: list[Row], rng: Random) -> list[Row] | None:
     """Plant an anomaly: after the end of the run a position is committed once more, and then a
     group gets the one that an earlier transaction had sent."""
-    sent = [row for row in rows if row["f"] == F.SEND_OFFSETS.value and row["type"] == "ok"]
+    sent = [row for row in rows if row["f"] == F.SEND_OFFSETS and row["type"] == "ok"]
     return _replaced_and_back(rows, rng, sent)
 
 
@@ -194,7 +194,7 @@ def _before(rows: list[Row], row: Row) -> list[Row]:
     return [
         r
         for r in rows
-        if r["f"] == F.COMMIT_OFFSETS.value
+        if r["f"] == F.COMMIT_OFFSETS
         and r["type"] == "ok"
         and (r["group"], r["partition"]) == (row["group"], row["partition"])
         and r["t_complete_ns"] < row["t_invoke_ns"]
@@ -207,7 +207,7 @@ def tell_while_undecided(rows: list[Row], rng: Random) -> list[Row] | None:
     victims = [
         row
         for row in rows
-        if row["f"] == F.SEND_OFFSETS.value
+        if row["f"] == F.SEND_OFFSETS
         and row["type"] == "ok"
         and asked.get(row["txn"], 0) > row["t_complete_ns"] + 2
     ]
@@ -222,9 +222,9 @@ def tell_while_undecided(rows: list[Row], rng: Random) -> list[Row] | None:
 def stay_undecided_for_ever(rows: list[Row], rng: Random) -> list[Row] | None:
     """Plant an anomaly: OffsetFetch says that an offset is not stable, minutes after all
     transactions that had sent one for it were acknowledged as ended."""
-    ends = [row for row in rows if row["f"] in (F.COMMIT.value, F.ABORT.value)]
+    ends = [row for row in rows if row["f"] in (F.COMMIT, F.ABORT)]
     ended = {row["txn"] for row in ends if row["type"] == "ok"}
-    sent = [row for row in rows if row["f"] == F.SEND_OFFSETS.value and row["type"] != "fail"]
+    sent = [row for row in rows if row["f"] == F.SEND_OFFSETS and row["type"] != "fail"]
     undecided = {_place(row) for row in sent if row["txn"] not in ended}
     victims = [row for row in sent if row["type"] == "ok" and _place(row) not in undecided]
     if not victims:

@@ -55,7 +55,7 @@ def without_a_last_record(rows: list[Row], rng: Random, tombstones: bool) -> lis
             row
             for row in rows
             if row["op_id"] == end["op_id"]
-            and row["f"] == F.POLL.value
+            and row["f"] == F.POLL
             and (row["partition"], row["value"]) == (end["partition"], send["value"])
         ]
         broken = [row for row in rows if not any(row is other for other in gone)]
@@ -89,7 +89,7 @@ def _covered_by_a_read(sends: list[Row], rows: list[Row]) -> list[tuple[Row, Row
     ends = [
         row
         for row in rows
-        if row["f"] == F.READ_ALL.value and row["type"] == "ok" and row.get("client") == "raw"
+        if row["f"] == F.READ_ALL and row["type"] == "ok" and row.get("client") == "raw"
     ]
     return [
         (send, end)
@@ -104,7 +104,7 @@ def _covered_by_a_read(sends: list[Row], rows: list[Row]) -> list[tuple[Row, Row
 def bring_back_a_key(rows: list[Row], rng: Random) -> list[Row] | None:
     """Plant an anomaly: a complete read lacks a key's last record, an expired tombstone that every
     reader saw, but shows an older value of the key."""
-    if not is_compacted(rows) or not any(row["f"] == F.TOPIC.value for row in rows):
+    if not is_compacted(rows) or not any(row["f"] == F.TOPIC for row in rows):
         return None
     once = sent_once(rows)
     last = [
@@ -140,7 +140,7 @@ def bring_back_a_key(rows: list[Row], rng: Random) -> list[Row] | None:
 def _as_told(row: Row, send: Row) -> Row:
     """Return the row with changes: the topic keeps tombstones for one millisecond, and this record
     is a tombstone."""
-    if row["f"] == F.TOPIC.value:
+    if row["f"] == F.TOPIC:
         told = {"cleanup.policy": "compact", "delete.retention.ms": "1"}
         return row | {"settings": json.dumps(told)}
     return row | {"tombstone": True} if row.get("value") == send["value"] else row
@@ -161,12 +161,12 @@ def _last_of_keys(rows: list[Row], tombstones: bool) -> list[Row]:
             and row["partition"] == send["partition"]
             and outcome_of(row) != "aborted"
         ]
-        seen = {row["value"] for row in same if row["f"] == F.POLL.value}
-        once = Counter(row["value"] for row in same if row["f"] == F.SEND.value)
+        seen = {row["value"] for row in same if row["f"] == F.POLL}
+        once = Counter(row["value"] for row in same if row["f"] == F.SEND)
         open_tombstones = [
             row
             for row in same
-            if row["f"] == F.SEND.value
+            if row["f"] == F.SEND
             and row["tombstone"]
             and row["type"] != "fail"
             and not (
@@ -217,11 +217,11 @@ def remove_a_tombstone_early(rows: list[Row], rng: Random) -> list[Row] | None:
 def _without_a_tombstone(
     rows: list[Row], rng: Random, settings: dict[str, str]
 ) -> list[Row] | None:
-    if not any(row["f"] == F.TOPIC.value for row in rows):
+    if not any(row["f"] == F.TOPIC for row in rows):
         return None
     told = {"settings": json.dumps(settings)}
     broken = without_a_last_record(rows, rng, tombstones=True)
-    return broken and [row | told if row["f"] == F.TOPIC.value else row for row in broken]
+    return broken and [row | told if row["f"] == F.TOPIC else row for row in broken]
 
 
 def _complete_read(rows: list[Row], record: Row) -> Row | None:

@@ -56,7 +56,7 @@ def _of_readings(rows: list[Row]) -> list[Row]:
     whole = {
         (row["op_id"], row["partition"])
         for row in rows
-        if row["f"] == F.READ_ALL.value and row["type"] == "ok"
+        if row["f"] == F.READ_ALL and row["type"] == "ok"
     }
     return [row for row in data_rows(rows) if (row["op_id"], row["partition"]) in whole]
 

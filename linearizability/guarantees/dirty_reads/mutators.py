@@ -11,8 +11,8 @@ from linearizability.self_test.model.world import Row
 def read_too_early(rows: list[Row], rng: Random) -> list[Row] | None:
     """Plant an anomaly: a read_committed reader is given a record while its transaction is still
     open."""
-    begun = {row["txn"]: row["t_complete_ns"] for row in rows if row["f"] == F.BEGIN.value}
-    ended = {row["txn"] for row in rows if row["f"] == F.COMMIT.value}
+    begun = {row["txn"]: row["t_complete_ns"] for row in rows if row["f"] == F.BEGIN}
+    ended = {row["txn"] for row in rows if row["f"] == F.COMMIT}
     sent = {value: row["txn"] for value, row in sent_once(rows).items() if row["txn"] in ended}
     victims = [row for row in data_rows(rows) if row["value"] in sent]
     if not victims:

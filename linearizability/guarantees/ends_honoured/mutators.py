@@ -50,7 +50,7 @@ def leave_without_a_marker(rows: list[Row], rng: Random) -> list[Row] | None:
     whole = {
         (row["op_id"], row["partition"]): row["t_invoke_ns"]
         for row in rows
-        if row["f"] == F.READ_ALL.value and row["type"] == "ok" and row.get("client") == "raw"
+        if row["f"] == F.READ_ALL and row["type"] == "ok" and row.get("client") == "raw"
     }
     victims = []
     for send, read, markers in _marked(rows):
@@ -94,7 +94,7 @@ def arrive_after_the_end(rows: list[Row], rng: Random) -> list[Row] | None:
     acknowledged and later records were written."""
     ended = _answered(rows, F.COMMIT) | _answered(rows, F.ABORT)
     once = sent_once(rows)
-    seen = {row.get("value") for row in rows if row["f"] == F.POLL.value}
+    seen = {row.get("value") for row in rows if row["f"] == F.POLL}
     victims = [
         row
         for row in once.values()
@@ -149,7 +149,7 @@ def tear_the_offsets(rows: list[Row], rng: Random) -> list[Row] | None:
     unknown = _asked(rows, F.COMMIT) - _answered(rows, F.COMMIT)
     by_marker = {send["txn"] for send, _, _ in _marked(rows) if send["_end"] == "commit"}
     ended = _answered(rows, F.COMMIT) | _answered(rows, F.ABORT)
-    sent = [row for row in rows if row["f"] == F.SEND_OFFSETS.value and row["type"] != "fail"]
+    sent = [row for row in rows if row["f"] == F.SEND_OFFSETS and row["type"] != "fail"]
     alone = {
         row["txn"]
         for row in sent
@@ -162,12 +162,12 @@ def show_offsets_late(rows: list[Row], rng: Random) -> list[Row] | None:
     """Plant an anomaly: a transaction of unknown end has its offset in force in the end, but an
     answer just before, to a request after all ends, did not show it."""
     unknown = _asked(rows, F.COMMIT) - _answered(rows, F.COMMIT)
-    sent = [row for row in rows if row["f"] == F.SEND_OFFSETS.value and row["type"] != "fail"]
+    sent = [row for row in rows if row["f"] == F.SEND_OFFSETS and row["type"] != "fail"]
     of_txns = {row["txn"] for row in sent}
     untold = {
         (row["group"], row["partition"])
         for row in rows
-        if row["f"] == F.POLL.value
+        if row["f"] == F.POLL
         and row.get("group")
         and row.get("partition") is not None
         and row["txn"] not in of_txns
@@ -190,7 +190,7 @@ def show_offsets_late(rows: list[Row], rng: Random) -> list[Row] | None:
 def keep_aborted_offsets(rows: list[Row], rng: Random) -> list[Row] | None:
     """Plant an anomaly: in the end a group has the position that an aborted transaction sent."""
     aborted = _answered(rows, F.ABORT) - _asked(rows, F.COMMIT)
-    sent = [row for row in rows if row["f"] == F.SEND_OFFSETS.value and row["type"] != "fail"]
+    sent = [row for row in rows if row["f"] == F.SEND_OFFSETS and row["type"] != "fail"]
     victims = []
     for answer in _final_answers(rows):
         here = [row for row in sent if _of_one_group(row, answer)]
@@ -208,7 +208,7 @@ def _told_otherwise(rows: list[Row], rng: Random, txns: set[int]) -> list[Row] |
     sent = {
         (row["txn"], row["partition"])
         for row in rows
-        if row["f"] == F.SEND_OFFSETS.value and row["type"] == "ok"
+        if row["f"] == F.SEND_OFFSETS and row["type"] == "ok"
     }
     victims = [
         row
@@ -226,10 +226,7 @@ def _final_answers(rows: list[Row]) -> list[Row]:
     return [
         row
         for row in rows
-        if row["f"] == F.FETCH_OFFSETS.value
-        and row["type"] == "ok"
-        and row["final"]
-        and "_txn" in row
+        if row["f"] == F.FETCH_OFFSETS and row["type"] == "ok" and row["final"] and "_txn" in row
     ]
 
 
@@ -263,10 +260,10 @@ def _marked(rows: list[Row]) -> Iterator[tuple[Row, Row, list[Row]]]:
     once = sent_once(rows)
     shown: dict[Place, list[Row]] = {}
     for row in rows:
-        if row["f"] == F.POLL.value and row.get("control") and is_raw(row):
+        if row["f"] == F.POLL and row.get("control") and is_raw(row):
             shown.setdefault((row["_txn"], row["partition"]), []).append(row)
     for row in rows:
-        if row["f"] != F.POLL.value or not is_raw(row) or row.get("replica") is not None:
+        if row["f"] != F.POLL or not is_raw(row) or row.get("replica") is not None:
             continue
         send = once.get(row["value"] or 0)
         if send is None or send["txn"] is None or not is_acked(send):
@@ -287,7 +284,7 @@ def _was_beyond(rows: list[Row], send: Row, began_ns: int) -> bool:
         if row.get("partition") != send["partition"] or done_ns is None or done_ns >= began_ns:
             continue
         stable = row.get("last_stable_offset") or 0
-        if row["f"] == F.POLL.value and row.get("isolation") == "read_committed":
+        if row["f"] == F.POLL and row.get("isolation") == "read_committed":
             stable = max(stable, row.get("offset") or 0)
         if stable > send["offset"]:
             return True

@@ -19,7 +19,7 @@ from linearizability.self_test.truth import ends_told, outcome_of
 
 def consume_twice(rows: list[Row], rng: Random) -> list[Row] | None:
     """Plant an anomaly: two committed transactions of one group received the same record."""
-    ends = [r["txn"] for r in rows if r["f"] == F.COMMIT.value and r["type"] == "ok"]
+    ends = [r["txn"] for r in rows if r["f"] == F.COMMIT and r["type"] == "ok"]
     committed = [
         txn
         for txn in dict.fromkeys(ends)
@@ -68,7 +68,7 @@ def lose_an_effect(rows: list[Row], rng: Random) -> list[Row] | None:
     answers = [
         row
         for row in rows
-        if row["f"] == F.FETCH_OFFSETS.value
+        if row["f"] == F.FETCH_OFFSETS
         and row["final"]
         and row.get("offset") is not None
         and row.get("group") == PROCESSORS
@@ -88,7 +88,7 @@ def lose_an_effect(rows: list[Row], rng: Random) -> list[Row] | None:
 
 def _may_have_been_given_anything(row: Row) -> bool:
     """Return whether the row is a member's poll of unknown result."""
-    is_lost = row["f"] == F.POLL.value and row["type"] == "info" and row.get("offset") is None
+    is_lost = row["f"] == F.POLL and row["type"] == "info" and row.get("offset") is None
     return is_lost and row.get("group") is not None
 
 

@@ -73,7 +73,7 @@ def commit_offsets_though_fenced(rows: list[Row], rng: Random) -> list[Row] | No
     victims = [
         (row, (row["producer_id"], row["producer_epoch"]))
         for row in rows
-        if row["f"] == F.SEND_OFFSETS.value and row["type"] == "ok"
+        if row["f"] == F.SEND_OFFSETS and row["type"] == "ok"
     ]
     return _with_successor(rows, rng, victims)
 
@@ -85,16 +85,14 @@ def end_though_fenced(rows: list[Row], rng: Random) -> list[Row] | None:
     victims = [
         (row, epochs[row["txn"]])
         for row in rows
-        if row["f"] in (F.COMMIT.value, F.ABORT.value)
-        and row["type"] == "ok"
-        and row["txn"] in epochs
+        if row["f"] in (F.COMMIT, F.ABORT) and row["type"] == "ok" and row["txn"] in epochs
     ]
     return _with_successor(rows, rng, victims)
 
 
 def give_an_epoch_again(rows: list[Row], rng: Random) -> list[Row] | None:
     """Plant an anomaly: InitProducerId returns the same epoch to two clients."""
-    given = [row for row in rows if row["f"] == F.INIT_PRODUCER.value]
+    given = [row for row in rows if row["f"] == F.INIT_PRODUCER]
     if not given:
         return None
     victim = rng.choice(given)
@@ -131,7 +129,7 @@ def rejoin_though_fenced(rows: list[Row], rng: Random) -> list[Row] | None:
             producer_id = row["producer_id"]
             epochs[producer_id] = max(epochs.get(producer_id, 0), row["producer_epoch"])
     given = sorted(
-        {row["producer_id"] for row in rows if row["f"] == F.INIT_PRODUCER.value} & epochs.keys()
+        {row["producer_id"] for row in rows if row["f"] == F.INIT_PRODUCER} & epochs.keys()
     )
     if not given:
         return None
@@ -146,14 +144,14 @@ def rejoin_though_fenced(rows: list[Row], rng: Random) -> list[Row] | None:
 def fence_within_the_time_out(rows: list[Row], rng: Random) -> list[Row] | None:
     """Plant an anomaly: the first commit of the only producer of a transactional id is refused as
     fenced, although its transaction is younger than a minute, the model's time-out."""
-    begins = {row["txn"]: row for row in rows if row["f"] == F.BEGIN.value}
-    inits = Counter(r["transactional_id"] for r in rows if r["f"] == F.INIT_PRODUCER.value)
+    begins = {row["txn"]: row for row in rows if row["f"] == F.BEGIN}
+    inits = Counter(r["transactional_id"] for r in rows if r["f"] == F.INIT_PRODUCER)
     acked = {row["txn"] for row in rows if is_acked(row)}
-    ends = Counter(row["txn"] for row in rows if row["f"] in (F.COMMIT.value, F.ABORT.value))
+    ends = Counter(row["txn"] for row in rows if row["f"] in (F.COMMIT, F.ABORT))
     victims = [
         row
         for row in rows
-        if row["f"] == F.COMMIT.value
+        if row["f"] == F.COMMIT
         and row["t_complete_ns"] is not None
         and (row["txn"] in acked and ends[row["txn"]] == 1)
         and inits[begins[row["txn"]]["transactional_id"]] == 1

@@ -72,7 +72,7 @@ def commit_beyond(rows: list[Row], rng: Random) -> list[Row] | None:
 def _may_have_been_given_anything(row: Row) -> bool:
     """Return whether nobody knows what this poll of a group delivered."""
     return (
-        row["f"] == F.POLL.value
+        row["f"] == F.POLL
         and bool(row.get("group"))
         and not row.get("topic")
         and row["type"] == "info"

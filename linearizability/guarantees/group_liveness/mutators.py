@@ -31,7 +31,7 @@ def orphan_a_partition(rows: list[Row], rng: Random) -> list[Row] | None:
     kept = [
         row
         for row in rows
-        if not (row["f"] == F.OWNED.value and row["group"] == group and row["op_id"] > begun)
+        if not (row["f"] == F.OWNED and row["group"] == group and row["op_id"] > begun)
     ]
     later = {"op_id": NOT_OURS, "t_invoke_ns": owned[0]["t_invoke_ns"] + 1_000_000_000}
     later["t_complete_ns"] = later["t_invoke_ns"]
@@ -49,13 +49,11 @@ def leave_a_member_idle(rows: list[Row], rng: Random) -> list[Row] | None:
         return None
     group = rng.choice(large)
     own = {"process": NOT_OURS, "member_id": "idle"}
-    joined = [
-        row | own for row in rows if row.get("group") == group and row["f"] == F.SUBSCRIBE.value
-    ]
+    joined = [row | own for row in rows if row.get("group") == group and row["f"] == F.SUBSCRIBE]
     polled = [
         nothing_of(row) | own
         for row in rows
-        if row.get("group") == group and row["f"] == F.POLL.value and row["record_index"] == 0
+        if row.get("group") == group and row["f"] == F.POLL and row["record_index"] == 0
     ]
     ops = [row | {"op_id": NOT_OURS - n} for n, row in enumerate([*joined, *polled])]
     return [*rows, *ops]
@@ -77,26 +75,27 @@ def starve_a_group(rows: list[Row], rng: Random) -> list[Row] | None:
     acknowledged."""
     starts = log_starts(rows)
     transactional = {
-        row["partition"] for row in rows if row["f"] == F.SEND.value and row["txn"] is not None
+        row["partition"] for row in rows if row["f"] == F.SEND and row["txn"] is not None
     }
     last_ns: dict[str, int] = {}
     for row in rows:
-        if row["f"] == F.POLL.value and row.get("group") is not None:
+        if row["f"] == F.POLL and row.get("group") is not None:
             last_ns[row["group"]] = max(last_ns.get(row["group"], 0), row["t_invoke_ns"])
     sends = {row["value"]: row for row in rows if is_acked(row)}
     unknown = {
         row["group"]
         for row in rows
-        if row["f"] == F.POLL.value
+        if row["f"] == F.POLL
         and row.get("group")
         and row["type"] != "ok"
         and row.get("offset") is None
     }
+    reporting = set(_reports(rows)) - unknown
+    records = [row for row in data_rows(rows) if row.get("group") in reporting]
     victims = [
         row
-        for row in data_rows(rows)
-        if row.get("group") in set(_reports(rows)) - unknown
-        and row["value"] in sends
+        for row in records
+        if row["value"] in sends
         and row["partition"] not in transactional
         and row["offset"] >= starts[row["partition"]]
         and row["offset"] == sends[row["value"]]["offset"]
@@ -104,8 +103,8 @@ def starve_a_group(rows: list[Row], rng: Random) -> list[Row] | None:
         > LONG_NS
         and not any(
             other["offset"] >= row["offset"] and other["op_id"] < row["op_id"]
-            for other in data_rows(rows)
-            if other.get("group") == row["group"] and other["partition"] == row["partition"]
+            for other in records
+            if other["group"] == row["group"] and other["partition"] == row["partition"]
         )
     ]
     if not victims:
@@ -113,7 +112,7 @@ def starve_a_group(rows: list[Row], rng: Random) -> list[Row] | None:
     victim = rng.choice(victims)
     return [
         nothing_of(row)
-        if row["f"] == F.POLL.value
+        if row["f"] == F.POLL
         and row.get("group") == victim["group"]
         and row.get("partition") == victim["partition"]
         and row["op_id"] >= victim["op_id"]
@@ -173,7 +172,7 @@ def _reports(rows: list[Row]) -> dict[str, list[Row]]:
     """Return group -> the rows in which one of its members first reported owning partitions."""
     found: dict[str, list[Row]] = {}
     for row in rows:
-        if row["f"] == F.OWNED.value:
+        if row["f"] == F.OWNED:
             own = found.setdefault(row["group"], [])
             if not own or own[0]["op_id"] == row["op_id"]:
                 own.append(row)

@@ -29,8 +29,7 @@ def commit_too_late(rows: list[Row], rng: Random) -> list[Row] | None:
     asked_ns = victim["t_complete_ns"] + PAST_ITS_TIME_NS
     late = {"t_invoke_ns": asked_ns, "t_complete_ns": asked_ns + 1}
     return [
-        row | late if row["f"] == F.COMMIT.value and row["txn"] == victim["txn"] else row
-        for row in rows
+        row | late if row["f"] == F.COMMIT and row["txn"] == victim["txn"] else row for row in rows
     ]
 
 
@@ -75,11 +74,7 @@ def hang_on(rows: list[Row], rng: Random) -> list[Row] | None:
 def hang_after_the_end(rows: list[Row], rng: Random) -> list[Row] | None:
     """Plant an anomaly: a minute after the last fault, the last stable offset is still at the
     beginning of a transaction whose end was acknowledged."""
-    ended = {
-        row["txn"]
-        for row in rows
-        if row["f"] in (F.COMMIT.value, F.ABORT.value) and row["type"] == "ok"
-    }
+    ended = {row["txn"] for row in rows if row["f"] in (F.COMMIT, F.ABORT) and row["type"] == "ok"}
     return _stuck_at(rows, rng, [r for r in rows if is_acked(r) and r["txn"] in ended], 61)
 
 

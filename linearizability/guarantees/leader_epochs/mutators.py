@@ -15,7 +15,7 @@ def lower_an_epoch(rows: list[Row], rng: Random) -> list[Row] | None:
     raw = [
         r
         for r in rows
-        if r["f"] == F.POLL.value and r.get("producer_id") is not None and r.get("replica") is None
+        if r["f"] == F.POLL and r.get("producer_id") is not None and r.get("replica") is None
     ]
     pairs = [
         (a, b)

@@ -49,16 +49,17 @@ def cut_the_tail(rows: list[Row], rng: Random) -> list[Row] | None:
     """Plant an anomaly: a complete read ends before a record that some reader received earlier."""
     if is_compacted(rows):
         return None
+    starts, records = log_starts(rows), data_rows(rows)
     victims = [
         (row, whole)
         for whole in rows
         if is_whole(whole)
-        for row in data_rows(rows)
+        for row in records
         if row["partition"] == whole["partition"]
         and row["t_complete_ns"] is not None
         and row["t_complete_ns"] < whole["t_invoke_ns"]
         and whole["log_start"] <= row["offset"] < whole["high_watermark"]
-        and row["offset"] >= log_starts(rows)[row["partition"]]
+        and row["offset"] >= starts[row["partition"]]
     ]
     if not victims:
         return None
@@ -99,7 +100,7 @@ def _cut(rows: list[Row], whole: Row, end: int) -> list[Row]:
         row
         for row in rows
         if not (
-            row["f"] == F.POLL.value
+            row["f"] == F.POLL
             and row.get("replica") is None
             and (row["op_id"], row.get("partition")) == (whole["op_id"], whole["partition"])
             and row["offset"] is not None

@@ -44,7 +44,7 @@ def end_a_read_early(rows: list[Row], rng: Random) -> list[Row] | None:
     victims = [
         (row, end)
         for end in rows
-        if end["f"] == F.READ_ALL.value and end["type"] == "ok" and end.get("client") == "raw"
+        if end["f"] == F.READ_ALL and end["type"] == "ok" and end.get("client") == "raw"
         for row in rows
         if _is_of(row, end)
         and starts[row["partition"]] < row["offset"] < end["high_watermark"]
@@ -64,7 +64,7 @@ def begin_a_read_late(rows: list[Row], rng: Random) -> list[Row] | None:
     victims = [
         (row, end)
         for end in rows
-        if end["f"] == F.READ_ALL.value and end["type"] == "ok" and end.get("client") == "raw"
+        if end["f"] == F.READ_ALL and end["type"] == "ok" and end.get("client") == "raw"
         if end.get("replica") is None
         for row in rows
         if _is_of(row, end) and row["offset"] > max(starts[row["partition"]], end["log_start"])

@@ -10,7 +10,7 @@ from linearizability.self_test.model.world import Row
 
 def read_its_own(rows: list[Row], rng: Random) -> list[Row] | None:
     """Plant an anomaly: a transaction receives a record that it sent itself."""
-    sent = {row["value"]: row["txn"] for row in rows if row["f"] == F.SEND.value}
+    sent = {row["value"]: row["txn"] for row in rows if row["f"] == F.SEND}
     victims = [row for row in data_rows(rows) if sent.get(row["value"]) is not None]
     if not victims:
         return None

@@ -50,7 +50,8 @@ def ignore_a_rewind(rows: list[Row], rng: Random) -> list[Row] | None:
         and outcome_of(row) in ("plain", "committed")
         and row["offset"] >= starts[row["partition"]]
     ]
-    pairs = [(send, read) for send in passed for read in data_rows(rows) if _is_before(send, read)]
+    reads = data_rows(rows)
+    pairs = [(send, read) for send in passed for read in reads if _is_before(send, read)]
     if not pairs:
         return None
     send, read = rng.choice(pairs)

@@ -39,7 +39,8 @@ def differ_in_another_reading(rows: list[Row], rng: Random) -> list[Row] | None:
     """Plant an anomaly: an operation that reads only a follower finds a record with another leader
     epoch than the leader has."""
     broken = differ_on_a_follower(rows, rng)
-    changed = [row for row in broken or [] if not any(row is other for other in rows)]
+    before = set(map(id, rows))
+    changed = [row for row in broken or [] if id(row) not in before]
     if broken is None or not changed:
         return None
     whose = ("op_id", "partition", "replica")
@@ -55,17 +56,17 @@ def on_both(rows: list[Row]) -> list[Row]:
     on_leaders = {
         (row["op_id"], row["partition"], row["offset"])
         for row in rows
-        if row["f"] == F.POLL.value and row.get("offset") is not None and row.get("replica") is None
+        if row["f"] == F.POLL and row.get("offset") is not None and row.get("replica") is None
     }
     ends = {
         (row["op_id"], row["partition"]): row["type"]
         for row in rows
-        if row["f"] == F.READ_ALL.value and row.get("replica") is None
+        if row["f"] == F.READ_ALL and row.get("replica") is None
     }
     return [
         row
         for row in rows
-        if row["f"] == F.POLL.value
+        if row["f"] == F.POLL
         and row.get("replica") is not None
         and row["offset"] < row["high_watermark"]
         and (row["op_id"], row["partition"], row["offset"]) in on_leaders
@@ -83,7 +84,7 @@ def keep_on_a_follower(rows: list[Row], rng: Random) -> list[Row] | None:
         row
         for row in rows
         if not (
-            row["f"] == F.POLL.value
+            row["f"] == F.POLL
             and row.get("replica") is None
             and all(row.get(c) == victim[c] for c in ("op_id", "partition", "offset"))
         )

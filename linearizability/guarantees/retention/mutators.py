@@ -22,10 +22,10 @@ from linearizability.self_test.truth import outcome_of
 def delete_too_much(rows: list[Row], rng: Random) -> list[Row] | None:
     """Plant an anomaly: a log starts after an acknowledged record, although no DeleteRecords was
     requested."""
-    known = [row for row in rows if row["f"] == F.TOPIC.value]
+    known = [row for row in rows if row["f"] == F.TOPIC]
     if not known or any(word in known[0]["settings"] for word in ('"5"', "bytes")):
         return None
-    asked = [row for row in rows if row["f"] == F.DELETE_RECORDS.value and row["type"] != "fail"]
+    asked = [row for row in rows if row["f"] == F.DELETE_RECORDS and row["type"] != "fail"]
     victims = [
         row
         for row in rows
@@ -42,7 +42,7 @@ def delete_too_much(rows: list[Row], rng: Random) -> list[Row] | None:
         for row in rows
         if row.get("log_start") is not None
         and row["partition"] == send["partition"]
-        and row["f"] != F.DELETE_RECORDS.value
+        and row["f"] != F.DELETE_RECORDS
         and row["t_complete_ns"] is not None
     ]
     if not told:
@@ -86,7 +86,7 @@ def delete_below_size(rows: list[Row], rng: Random) -> list[Row] | None:
     """Plant an anomaly: a leader that was never replaced deletes its log until it is shorter than
     retention.bytes."""
     settings = {"cleanup.policy": "delete", "retention.ms": "-1", "retention.bytes": "1000"}
-    asked = {row["partition"] for row in rows if row["f"] == F.DELETE_RECORDS.value}
+    asked = {row["partition"] for row in rows if row["f"] == F.DELETE_RECORDS}
     places = [row for row in rows if is_acked(row) and row["partition"] not in asked]
     if not places or not _is_told(rows):
         return None
@@ -98,12 +98,12 @@ def delete_below_size(rows: list[Row], rng: Random) -> list[Row] | None:
 
 def _is_told(rows: list[Row]) -> bool:
     """Return whether the history has the topic's settings and the topic is not compacted."""
-    return any(row["f"] == F.TOPIC.value for row in rows) and not is_compacted(rows)
+    return any(row["f"] == F.TOPIC for row in rows) and not is_compacted(rows)
 
 
 def _with_settings(rows: list[Row], settings: dict[str, str]) -> list[Row]:
     told = {"settings": json.dumps(settings)}
-    return [row | told if row["f"] == F.TOPIC.value else row for row in rows]
+    return [row | told if row["f"] == F.TOPIC else row for row in rows]
 
 
 def delete_too_early(rows: list[Row], rng: Random) -> list[Row] | None:
@@ -113,7 +113,7 @@ def delete_too_early(rows: list[Row], rng: Random) -> list[Row] | None:
         return None
     told = {"settings": json.dumps({"retention.ms": str(TEN_MINUTES_MS)})}
     broken = delete_too_much(rows, rng)
-    return broken and [row | told if row["f"] == F.TOPIC.value else row for row in broken]
+    return broken and [row | told if row["f"] == F.TOPIC else row for row in broken]
 
 
 def take_a_deletion_back(rows: list[Row], rng: Random) -> list[Row] | None:
@@ -122,7 +122,7 @@ def take_a_deletion_back(rows: list[Row], rng: Random) -> list[Row] | None:
     victims = [
         row
         for row in rows
-        if row["f"] == F.DELETE_RECORDS.value and row["type"] == "ok" and row.get("log_start")
+        if row["f"] == F.DELETE_RECORDS and row["type"] == "ok" and row.get("log_start")
     ]
     if not victims:
         return None
@@ -135,7 +135,7 @@ def answer_below_the_start(rows: list[Row], rng: Random) -> list[Row] | None:
     victims = [
         row
         for row in rows
-        if row["f"] == F.DELETE_RECORDS.value and row["type"] == "ok" and row.get("log_start")
+        if row["f"] == F.DELETE_RECORDS and row["type"] == "ok" and row.get("log_start")
     ]
     if not victims:
         return None

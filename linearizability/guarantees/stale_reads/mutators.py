@@ -28,11 +28,11 @@ def keep_waiting(rows: list[Row], rng: Random) -> list[Row] | None:
     lost = {
         row["process"]
         for row in rows
-        if row["f"] == F.POLL.value and row["type"] == "info" and row.get("offset") is None
+        if row["f"] == F.POLL and row["type"] == "info" and row.get("offset") is None
     }
     last_ns: dict[tuple[int, int], int] = {}
     for row in rows:
-        is_ok = row["f"] == F.POLL.value and row["type"] == "ok"
+        is_ok = row["f"] == F.POLL and row["type"] == "ok"
         if is_ok and row["t_invoke_ns"] < row["t_complete_ns"]:
             who = (row["process"], row["session"])
             last_ns[who] = max(last_ns.get(who, 0), row["t_invoke_ns"])
@@ -61,7 +61,7 @@ def keep_waiting(rows: list[Row], rng: Random) -> list[Row] | None:
     for row in rows:
         is_missed = (
             (row["process"], row["session"], row.get("partition")) == missed
-            and row["f"] == F.POLL.value
+            and row["f"] == F.POLL
             and row["op_id"] >= victim["op_id"]
         )
         kept.append(nothing_of(row) if is_missed else row)
@@ -77,7 +77,7 @@ def keep_waiting_after_a_lost_poll(rows: list[Row], rng: Random) -> list[Row] | 
     sends, at_once = sent_once(rows), _assigned_at_once(rows)
     lost: dict[int, list[Row]] = {}
     for row in rows:
-        if row["f"] == F.POLL.value and _tells_nothing(row, "info"):
+        if row["f"] == F.POLL and _tells_nothing(row, "info"):
             lost.setdefault(row["process"], []).append(row)
     late = [
         (lost[record["process"]][-1], record)
@@ -97,7 +97,7 @@ def keep_waiting_after_a_lost_poll(rows: list[Row], rng: Random) -> list[Row] | 
     mine = (victim["process"], victim["partition"])
     kept = [
         nothing_of(row)
-        if row["f"] == F.POLL.value
+        if row["f"] == F.POLL
         and (row["process"], row.get("partition")) == mine
         and row["op_id"] > poll["op_id"]
         else row
@@ -112,7 +112,7 @@ def _assigned_at_once(rows: list[Row]) -> set[tuple[int, int]]:
     return {
         (row["process"], row["session"])
         for row in rows
-        if row["f"] == F.ASSIGN.value and row["t_invoke_ns"] == row["t_complete_ns"]
+        if row["f"] == F.ASSIGN and row["t_invoke_ns"] == row["t_complete_ns"]
     }
 
 
@@ -129,7 +129,7 @@ def _polls_to_the_end(rows: list[Row], record: Row) -> bool:
         if row["process"] == record["process"] and row["op_id"] > record["op_id"]
     ]
     session = [row for row in later if row["session"] == record["session"]]
-    polls = [row for row in session if row["f"] == F.POLL.value and row["type"] == "ok"]
+    polls = [row for row in session if row["f"] == F.POLL and row["type"] == "ok"]
     end_ns = record["t_complete_ns"] + NOTHING_STATED.stale_after_ns
     return any(end_ns < row["t_invoke_ns"] < row["t_complete_ns"] for row in polls) and all(
         _tells_nothing(row, "ok") or row["type"] == "ok" for row in session

@@ -89,7 +89,7 @@ def _commit_markers(rows: list[Row]) -> dict[int, Row]:
     raw = [
         row
         for row in rows
-        if row["f"] == F.POLL.value
+        if row["f"] == F.POLL
         and (row.get("producer_id") or -1) >= 0
         and row.get("offset") is not None
     ]

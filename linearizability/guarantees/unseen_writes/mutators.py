@@ -23,7 +23,7 @@ def never_deliver(rows: list[Row], rng: Random) -> list[Row] | None:
     reads = [
         row
         for row in rows
-        if row["f"] == F.READ_ALL.value
+        if row["f"] == F.READ_ALL
         and row["type"] == "ok"
         and row.get("isolation") == "read_uncommitted"
     ]

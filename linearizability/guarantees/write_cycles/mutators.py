@@ -20,11 +20,11 @@ def read_in_a_circle_of_time(rows: list[Row], rng: Random) -> list[Row] | None:
     only after the reader's own commit was acknowledged."""
     once = sent_once(rows)
     sends = [row for row in once.values() if is_acked(row) and row["txn"] is not None]
-    asked = {row["txn"]: row["t_invoke_ns"] for row in rows if row["f"] == F.COMMIT.value}
+    asked = {row["txn"]: row["t_invoke_ns"] for row in rows if row["f"] == F.COMMIT}
     done = {
         row["txn"]: row["t_complete_ns"]
         for row in rows
-        if row["f"] == F.COMMIT.value and row["type"] == "ok"
+        if row["f"] == F.COMMIT and row["type"] == "ok"
     }
     pairs = [
         (reader, writer)

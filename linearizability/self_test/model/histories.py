@@ -11,7 +11,7 @@ from collections.abc import Iterable
 
 import polars as pl
 
-from linearizability.history import frame
+from linearizability.history import SCHEMA, SCHEMA_VERSION, Type
 from linearizability.self_test.model import processing
 from linearizability.self_test.model.committers import Coordinator, ask_finally, committer
 from linearizability.self_test.model.consumers import (
@@ -32,6 +32,15 @@ TURNS = 1500
 NUMBERS_APART = 1_000_000
 """The distance between the numbers (operations, values, transactions, processes) of two joined
 histories."""
+DEFAULTS = {
+    "schema_version": SCHEMA_VERSION,
+    "record_index": 0,
+    "process": 0,
+    "session": 0,
+    "final": False,
+    "type": Type.OK.value,
+}
+"""What a row of the model means by leaving a column out; any other column is then null."""
 
 
 def valid_rows(seed: int, turns: int = TURNS) -> list[Row]:
@@ -81,18 +90,28 @@ def _final_phase(world: World) -> None:
 
 def joined(histories: Iterable[list[Row]]) -> pl.DataFrame:
     """Return one large history made of many small ones, each with its own topic, groups, processes
-    and numbers."""
+    and numbers. What the model alone knows about a row is left out."""
     rows: list[Row] = []
+    numbers: list[int] = []
     for number, history in enumerate(histories):
-        shift = number * NUMBERS_APART
-        for row in history:
-            moved = dict(row)
-            for column in ("op_id", "value", "txn", "producer_id"):
-                if moved.get(column) is not None and moved[column] >= 0:
-                    moved[column] += shift
-            moved["process"] += number * 1000
-            for column in ("topic", "group", "transactional_id"):
-                if moved.get(column) is not None:
-                    moved[column] = f"{moved[column]}-{number}"
-            rows.append(moved)
-    return frame(rows)
+        rows += history
+        numbers += [number] * len(history)
+    of_row = pl.Series(numbers, dtype=pl.Int64)
+    shift = of_row * NUMBERS_APART
+    events = pl.from_dicts(rows, schema=SCHEMA).with_columns(
+        pl.col(name).fill_null(value) for name, value in DEFAULTS.items()
+    )
+    return events.with_columns(
+        *(_moved(name, shift) for name in ("op_id", "value", "txn", "producer_id")),
+        (pl.col("process") + of_row * 1000).cast(SCHEMA["process"]),
+        *(
+            pl.format("{}-{}", name, of_row).alias(name)
+            for name in ("topic", "group", "transactional_id")
+        ),
+    )
+
+
+def _moved(name: str, shift: pl.Series) -> pl.Expr:
+    """Return the column of numbers, moved by `shift` where it has one; negative ones mean none."""
+    number = pl.col(name)
+    return pl.when(number >= 0).then(number + shift).otherwise(number).alias(name)
