@@ -8,14 +8,8 @@ from contextlib import suppress
 from typing import Any
 
 from conformance.case import Deviation, Unsupported
-from conformance.connection import (
-    ANSWER_TIMEOUT_S,
-    HURRIED_TIMEOUT_S,
-    PATIENCE,
-    Connection,
-    ConnectionClosed,
-    api_key,
-)
+from conformance.connection import ANSWER_TIMEOUT_S, Connection, ConnectionClosed, api_key
+from conformance.patience import HURRIED_TIMEOUT_S, PATIENCE
 from reference_impl.access import access_of
 from reference_impl.wire import Malformed, Struct, request_definition
 

@@ -7,7 +7,7 @@ import os
 import socket
 import struct
 import time
-from collections import Counter, deque
+from collections import deque
 from contextlib import closing, suppress
 from functools import partial
 from typing import Any
@@ -17,7 +17,8 @@ from chaos.world import joined
 from conformance import echoes, invariants
 from conformance.case import Deviation
 from conformance.exchanges import EXCHANGES
-from conformance.invariants.put_off import PUT_OFF, BrokenInvariant, kind_of
+from conformance.invariants.put_off import PUT_OFF, BrokenInvariant
+from conformance.patience import HURRIED_TIMEOUT_S, PATIENCE
 from conformance.refusals import REFUSALS, Closure
 from reference_impl.access import PLAINTEXT, Access, Endpoint, connect
 from reference_impl.wire import (
@@ -32,25 +33,12 @@ from reference_impl.wire import (
 )
 
 ANSWER_TIMEOUT_S = 30.0
-IMPATIENT_TIMEOUT_S = 5.0
-HURRIED_TIMEOUT_S = 1.0
 CLOSED, CLOSED_S, LEAST_CLOSED_S = "the connection is closed", 10.0, 2.0
-"""A state of a connection, the usual wait for it, and the shortest: it comes at once."""
-LEAST_AWAITED_S = 10.0
-"""The shortest wait for a state that the target has not reached in time before. Many states come
-only when a session is over (6 s at least): a shorter wait would fail every later case on a correct
-target that a busy machine made late once."""
-LEAST_AT_ONCE_S, AT_ONCE_FACTOR = 2.0, 5.0
-"""The same for a state that follows from a change by itself, without the end of any session: 2 s,
-and for a slow target five times what the slowest such state has taken on it."""
-MISSED_DIVISOR = 4.0
-"""By how much the wait for a state becomes shorter each time it did not come."""
-RETURN_S_MAX = 120.0
-"""The longest wait that a slow restart of the target is reason for."""
+"""The name of a state that comes at once, and the usual and the shortest wait for it in seconds."""
 CONNECTING = "a connection"
-"""Stands for an API in `Patience` while a connection is opened."""
+"""The name that `Patience` gets, in the place of an API, while a connection is opened."""
 UNREAD_TIMEOUT_S = 0.01
-"""How long to wait for an answer that should have arrived already."""
+"""The seconds to wait for an answer that should have arrived already."""
 _CORRELATION = itertools.count(1)
 
 
@@ -60,103 +48,6 @@ class ConnectionClosed(Exception):
 
 class NoAnswer(TimeoutError):
     """The target did not answer in time."""
-
-
-class Patience:
-    """Chooses how long to wait for a response of each API: less, once the target left one request
-    unanswered, and less for all APIs while it has answered nothing since.
-
-    Without it, a target that never answers one API would cost ANSWER_TIMEOUT_S in every case, and
-    one that falls silent ANSWER_TIMEOUT_S for each API of a case. A response restores the normal
-    time-out of its API. In the same way, a state that the target did not reach in time is awaited
-    more briefly, until the target reaches it.
-    """
-
-    def __init__(self) -> None:
-        self._unanswered: set[str] = set()
-        self._is_silent = False
-        self.is_hurried = False
-        """Whether the examination must end now."""
-        self.answered: set[str] = set()
-        """The APIs that were answered since this set was last emptied."""
-        self._return_s = 0.0
-        self._at_once_s = 0.0  # what the slowest state took that follows from a change by itself
-        self._case = ""
-        self._missed: Counter[tuple[str, str]] = Counter()
-        """(case, state) -> how many times in a row the target has not reached it in time in this
-        case, or in any ("")."""
-
-    def note_return(self, took_s: float) -> None:
-        """Note how long the target took to answer again when the running case restarted it."""
-        self._return_s = min(took_s, RETURN_S_MAX)
-
-    def settling_s(self, usual_s: float) -> float:
-        """Return how long to wait for a state of the target: after a restart as long as that took,
-        if that is longer, since a busy machine loads the data of the target as slowly."""
-        return max(usual_s, self._return_s)
-
-    def begin(self, case: str) -> None:
-        """Note which case runs; it may have run already, in another version of its API."""
-        self._case = case
-
-    def awaited_s(self, state: str, usual_s: float, least_s: float | None = None) -> float:
-        """Return how long to wait for a state, such as "the group becomes Empty": less each time
-        that the target has not reached it in this case, or in any since it last did. least_s: the
-        shortest wait, by default LEAST_AWAITED_S."""
-        least_s = LEAST_AWAITED_S if least_s is None else least_s
-        missed = max(self._missed[case, kind_of(state)] for case in ("", self._case))
-        shortened_s = max(usual_s / MISSED_DIVISOR**missed, min(usual_s, least_s))
-        return self.settling_s(shortened_s)
-
-    def least_at_once_s(self) -> float:
-        return max(LEAST_AT_ONCE_S, AT_ONCE_FACTOR * self._at_once_s)
-
-    def note_at_once(self, took_s: float) -> None:
-        self._at_once_s = max(self._at_once_s, took_s)
-
-    def note_missed(self, state: str) -> None:
-        for case in {"", self._case}:
-            self._missed[case, kind_of(state)] += 1
-
-    def note_reached(self, state: str) -> None:
-        """Forget that the state was missed, but not in the running case: it may be reached at the
-        beginning of a case, and missed later."""
-        del self._missed["", kind_of(state)]
-
-    def timeout_s(self, api: str, usual_s: float) -> float:
-        if self.is_hurried:
-            return min(usual_s, HURRIED_TIMEOUT_S)
-        is_impatient = self._is_silent or api in self._unanswered
-        return min(usual_s, IMPATIENT_TIMEOUT_S) if is_impatient else usual_s
-
-    def note_answer(self, api: str) -> None:
-        self.answered.add(api)
-        self._unanswered.discard(api)
-        self._is_silent = False
-
-    def note_silence(self, api: str) -> None:
-        self._unanswered.add(api)
-        self._is_silent = True
-
-    def hurry(self) -> None:
-        """Shorten all time-outs, since the examination must end now."""
-        self.is_hurried = True
-
-    def forget(self) -> None:
-        """Restore all time-outs, for another target."""
-        self.is_hurried = False
-        self.note_return(0.0)
-        self._at_once_s = 0.0
-        self._unanswered.clear()
-        self._missed.clear()
-        self.begin("")
-        self.answered.clear()
-        self._is_silent = False
-
-
-PATIENCE = Patience()
-"""The time-outs of the whole examination, since a target that is silent in one case is so in
-others."""
 
 
 _OPEN: WeakSet[Connection] = WeakSet()
@@ -183,7 +74,7 @@ class Connection:
         self.socket = _connected(self._endpoint, timeout_s)
         self.socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         self._used_at, self._idle_s, self._sent_bytes = time.monotonic(), 0.0, 0
-        """When a byte passed last; for how long none had passed before the last request; the size
+        """The time of the last byte; the seconds without a byte before the last request; the size
         of that request."""
         _OPEN.add(self)
 
@@ -221,7 +112,7 @@ class Connection:
         deadline = time.monotonic() + bound_s
         try:
             (size,) = struct.unpack(">i", self._exactly(4, deadline))
-            if not 0 <= size <= FRAME_BYTES_MAX:  # a token of SASL may be empty
+            if not 0 <= size <= FRAME_BYTES_MAX:  # a SASL token may be empty
                 raise Malformed(f"an answer cannot have {size} bytes", "size", "frame")
             frame = self._exactly(size, deadline)
         except TimeoutError as error:
@@ -240,7 +131,9 @@ class Connection:
             raise NoAnswer(f"{api} v{version}: {error}") from error
         PATIENCE.note_answer(api)
         answered, _ = decode_response_header(frame, api_key(api), version)
-        if awaited is not None and answered != awaited:  # its body may be of another API
+        if (
+            awaited is not None and answered != awaited
+        ):  # do not decode its body: it may be of another API
             raise Deviation("correlation id of the answer", awaited, answered)
         asked = self._asked(answered)
         _, answer = decode_response(frame, api_key(api), version)
@@ -312,7 +205,7 @@ class Connection:
         consumed."""
         try:
             self.socket.settimeout(for_s)
-            first = self.socket.recv(1)  # of TLS, nothing can be peeked at
+            first = self.socket.recv(1)  # TLS allows no peeking
         except TimeoutError:
             return True
         except ConnectionError:

@@ -13,7 +13,8 @@ from typing import Any
 
 from conformance.brokers import Brokers
 from conformance.case import Deviation, expect
-from conformance.connection import PATIENCE, Connection, ConnectionClosed, api_key, part, request
+from conformance.connection import Connection, ConnectionClosed, api_key, part, request
+from conformance.patience import PATIENCE
 from conformance.usual_topics import usual_configs
 from reference_impl.wire import ErrorCode, Record, RecordBatch, Struct, batches
 

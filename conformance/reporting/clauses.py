@@ -27,7 +27,9 @@ NUMBER = re.compile(r"(?<![\w.,-])-?\d+\b")
 SAYS_ABSENT = frozenset({ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, ErrorCode.GROUP_ID_NOT_FOUND})
 """The errors by which a case sees that nothing was made; "it is not created" need not name them."""
 HELPERS_DEEP = 3
-FRAMEWORK = frozenset({"conformance.case", "conformance.connection", "conformance.wire"})
+FRAMEWORK = frozenset(
+    {"conformance.case", "conformance.connection", "conformance.patience", "conformance.wire"}
+)
 """The modules that cases use and that have no requirement of their own."""
 
 

@@ -8,7 +8,8 @@ import threading
 import time
 from dataclasses import dataclass, field
 
-from conformance.connection import PATIENCE, NoAnswer
+from conformance.connection import NoAnswer
+from conformance.patience import PATIENCE
 from conformance.target.tidying import END_TIMEOUT_S, HURRIED_S
 
 SILENT_CASES_MAX = 6

@@ -19,9 +19,10 @@ from chaos.run.interrupts import Interrupts
 from chaos.values.protocols import TargetError
 from conformance.brokers import Brokers
 from conformance.case import Case, Deviation, Unsupported, case_of
-from conformance.connection import PATIENCE, note_unread_answers
+from conformance.connection import note_unread_answers
 from conformance.exchanges import EXCHANGES
 from conformance.invariants.put_off import PUT_OFF
+from conformance.patience import PATIENCE
 from conformance.refusals import REFUSALS
 from conformance.reporting.evidence import Evidence
 from conformance.reporting.results import Results, reproduce_line
@@ -72,7 +73,7 @@ def pytest_configure(config: pytest.Config) -> None:
         )
         PATIENCE.forget()
         PUT_OFF.forget()
-        # A second signal would reach pytest while it ends, and end it in a traceback.
+        # Without this, a second signal would interrupt the end of pytest with a traceback.
         config.stash[INTERRUPTS] = Interrupts(lambda: ending.end_now("interrupted"))
         config.stash[INTERRUPTS].__enter__()
         config.stash[ENDING] = ending
@@ -87,7 +88,7 @@ def pytest_unconfigure(config: pytest.Config) -> None:
         config.stash[EXAMINED].stop(config.stash[ENDING].removal_s())
     if INTERRUPTS in config.stash:
         config.stash[INTERRUPTS].__exit__()
-        PATIENCE.forget()  # whoever runs an examination in its own process goes on after it
+        PATIENCE.forget()  # a caller in this process may continue
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:

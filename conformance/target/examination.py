@@ -22,7 +22,7 @@ from chaos.values.faults import Heal, Kill
 from chaos.values.protocols import Cluster, Target, TargetError
 from chaos.world import joined
 from conformance.case import Case, Deviation, Unsupported
-from conformance.connection import PATIENCE
+from conformance.patience import PATIENCE
 from conformance.target.reach import Unreachable, check, reachable
 from conformance.target.tidying import END_TIMEOUT_S, Tidying
 from conformance.wire import Connection, ConnectionClosed
@@ -132,7 +132,7 @@ class Examined:
         """
         if stated is None or not stated.config:
             return self
-        if stated.api not in self.advertised:  # settings of its own bring no API
+        if stated.api not in self.advertised:  # settings cannot add an API
             raise Unsupported(f"{stated.api} is not advertised")
         if self.start_with is None:
             raise Unsupported(
@@ -276,7 +276,7 @@ class Examined:
         removal_s."""
         self._stop_variant()
         if self.tidying is not None:
-            with suppress(TargetError):  # an examination that was cut short left nodes down
+            with suppress(TargetError):  # an interrupted examination may have left nodes down
                 if self.can_restart and not self.cluster.alive():
                     self.cluster.restart()
             self.tidying.end(removal_s)

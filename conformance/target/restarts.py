@@ -6,7 +6,7 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from conformance.connection import PATIENCE
+from conformance.patience import PATIENCE
 from conformance.wire import Topic, Wire, eventually
 from reference_impl.wire import ErrorCode
 

@@ -25,6 +25,7 @@ from conformance import connection
 from conformance.case import case_of
 from conformance.connection import api_key, check_answer
 from conformance.invariants.put_off import PUT_OFF
+from conformance.patience import PATIENCE
 from conformance.session.examining import EXAMINED
 from conformance.tests.mutants import Mutant, judged, mutants_of
 from conformance.wire import eventually
@@ -146,7 +147,7 @@ def pytest_runtestloop(session: pytest.Session) -> bool:
         for item in session.items:
             for mutant, meeting in _as_it_is(gate, item):
                 seen.setdefault(mutant, []).append(meeting)
-        connection.PATIENCE.forget()
+        PATIENCE.forget()
         for mutant in _chosen(session.config, list(seen)):
             of_field = killers[mutant.api, *mutant.path]
             most = session.config.getoption("--meetings")

@@ -16,8 +16,9 @@ import pytest
 
 from chaos.targets.bootstrap import BootstrapTarget
 from chaos.values.protocols import TargetError
-from conformance import connection
-from conformance.connection import ANSWER_TIMEOUT_S, HURRIED_TIMEOUT_S, Patience
+from conformance import connection, patience
+from conformance.connection import ANSWER_TIMEOUT_S
+from conformance.patience import HURRIED_TIMEOUT_S, PATIENCE, Patience
 from conformance.session.ending import LEAST_REMOVAL_S, Ending
 from conformance.target import examination, reach, tidying
 from conformance.target.examination import Examined, advertised_versions
@@ -46,7 +47,7 @@ def hasty(monkeypatch: pytest.MonkeyPatch) -> None:
     for module, name in (
         (examination, "RETURN_TIMEOUT_S"),
         (examination, "ALIVE_TIMEOUT_S"),
-        (connection, "IMPATIENT_TIMEOUT_S"),
+        (patience, "IMPATIENT_TIMEOUT_S"),
     ):
         monkeypatch.setattr(module, name, getattr(module, name) / HASTE)
     monkeypatch.setattr(
@@ -293,15 +294,15 @@ def test_the_time_for_the_removal_is_part_of_the_whole() -> None:
     assert limited.removal_s() == LEAST_REMOVAL_S
     usual.end_now("interrupted")
     assert usual.removal_s() == tidying.HURRIED_S
-    assert connection.PATIENCE.timeout_s("Fetch", ANSWER_TIMEOUT_S) == HURRIED_TIMEOUT_S
-    connection.PATIENCE.forget()
-    assert connection.PATIENCE.timeout_s("Fetch", ANSWER_TIMEOUT_S) == ANSWER_TIMEOUT_S
+    assert PATIENCE.timeout_s("Fetch", ANSWER_TIMEOUT_S) == HURRIED_TIMEOUT_S
+    PATIENCE.forget()
+    assert PATIENCE.timeout_s("Fetch", ANSWER_TIMEOUT_S) == ANSWER_TIMEOUT_S
 
 
 def test_a_silent_target_is_not_waited_for_once_for_each_api() -> None:
-    patience = Patience()
-    patience.note_silence("JoinGroup")
-    assert patience.timeout_s("SyncGroup", ANSWER_TIMEOUT_S) == connection.IMPATIENT_TIMEOUT_S
-    patience.note_answer("Metadata")
-    assert patience.timeout_s("SyncGroup", ANSWER_TIMEOUT_S) == ANSWER_TIMEOUT_S
-    assert patience.timeout_s("JoinGroup", ANSWER_TIMEOUT_S) == connection.IMPATIENT_TIMEOUT_S
+    waiting = Patience()
+    waiting.note_silence("JoinGroup")
+    assert waiting.timeout_s("SyncGroup", ANSWER_TIMEOUT_S) == patience.IMPATIENT_TIMEOUT_S
+    waiting.note_answer("Metadata")
+    assert waiting.timeout_s("SyncGroup", ANSWER_TIMEOUT_S) == ANSWER_TIMEOUT_S
+    assert waiting.timeout_s("JoinGroup", ANSWER_TIMEOUT_S) == patience.IMPATIENT_TIMEOUT_S

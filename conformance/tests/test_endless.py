@@ -9,7 +9,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from conformance import connection
+from conformance import patience
 from conformance.case import Deviation
 from conformance.cases.transactions import test_ids
 from conformance.clients.transactions import Producer
@@ -125,10 +125,10 @@ def full() -> Iterator[tuple[str, int]]:
 def test_an_address_that_accepts_nobody_is_waited_for_once(
     full: tuple[str, int], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(connection, "IMPATIENT_TIMEOUT_S", 0.1)
+    monkeypatch.setattr(patience, "IMPATIENT_TIMEOUT_S", 0.1)
     began = time.monotonic()
     for timeout_s in (0.5, 30.0, 30.0):
         with pytest.raises(NoAnswer, match="accepts no connection within"):
             Connection(*full, timeout_s)
     assert time.monotonic() - began < 10
-    connection.PATIENCE.forget()
+    patience.PATIENCE.forget()

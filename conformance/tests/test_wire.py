@@ -12,19 +12,12 @@ from functools import partial
 
 import pytest
 
-from conformance import connection
+from conformance import patience
 from conformance.case import Deviation
 from conformance.cases.admin.test_create_topics import creatable, create
 from conformance.clients.members import MIN_SESSION_TIMEOUT_MS, beside, coordinator
-from conformance.connection import (
-    CLOSED,
-    CLOSED_S,
-    LEAST_AT_ONCE_S,
-    LEAST_AWAITED_S,
-    PATIENCE,
-    RETURN_S_MAX,
-    Connection,
-)
+from conformance.connection import CLOSED, CLOSED_S, Connection
+from conformance.patience import LEAST_AT_ONCE_S, LEAST_AWAITED_S, PATIENCE, RETURN_S_MAX
 from conformance.target import restarts
 from conformance.target.examination import advertised_versions
 from conformance.target.restarts import is_led_again, restarting
@@ -200,7 +193,7 @@ def test_a_restart_is_over_when_all_replicas_are_in_sync(
     pair.lagging = 1
     assert not is_led_again(wire, TOPIC, epochs)
     monkeypatch.setattr(restarts, "LED_AGAIN_S", 0.4)
-    monkeypatch.setattr(connection, "LEAST_AWAITED_S", 0.1)
+    monkeypatch.setattr(patience, "LEAST_AWAITED_S", 0.1)
     PATIENCE.forget()
     for waited_s in (0.4, 0.1):
         with (

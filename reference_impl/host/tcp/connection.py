@@ -19,12 +19,12 @@ from reference_impl.core.log.segments.segment import Slice
 from reference_impl.core.security.listeners import Listener
 from reference_impl.host.node import ELEMENTS_AT_ONCE, NodeHost, Parts
 from reference_impl.host.tcp.busy_poll import BusyPoll
-from reference_impl.host.tcp.decoding import Decoded, decoded
+from reference_impl.host.tcp.decoding import decoded
 from reference_impl.host.tcp.departures import Departure
 from reference_impl.host.tcp.intake import Intake
 from reference_impl.host.tcp.responses.responses import Responses
 from reference_impl.host.tcp.turns import Turns
-from reference_impl.wire import API_NAMES, FrameReader, Malformed, TooManyElements
+from reference_impl.wire import FrameReader, Malformed, TooManyElements
 
 log = logging.getLogger("reference_impl.host")
 Done = TypeVar("Done")
@@ -170,7 +170,8 @@ class Connection(asyncio.Protocol):
         if self._is_pumping:
             return  # it was answered during the hand-over, so the pump goes on by itself
         if self._frames:
-            # Another client's request may have answered this one: what waits behind has its turn.
+            # Another client's request may have answered this one, so let the next request wait for
+            # its turn.
             self._responses.send_gathered()
             self._server.turns.wait(self)
         else:
@@ -263,7 +264,7 @@ class Connection(asyncio.Protocol):
 
     def hold(self) -> None:
         self._is_held = True
-        # A new transport begins to read after connection_made, whatever that asks for.
+        # asyncio begins to read after connection_made, even if that pauses reading. So pause later.
         self._loop.call_soon(self._pause_or_resume)
 
     def let_in(self) -> None:
@@ -373,37 +374,19 @@ class Connection(asyncio.Protocol):
             self._server.host.token_arrived(self.id, bytes(frame))
             return
         try:
-            decoded = self._decode(frame, ELEMENTS_AT_ONCE)
+            request = self._decode(frame, ELEMENTS_AT_ONCE)
         except TooManyElements:
             self._in_flight = True
-            self._aside(partial(self._decode, frame), partial(self._deliver, len(frame)))
+            self._aside(partial(self._decode, frame), self._deliver)
         except Malformed as error:
             self.drop(str(error))
         else:
-            self._deliver(len(frame), decoded)
+            self._deliver(request)
 
-    def _deliver(self, size_bytes: int, decoded: Decoded) -> None:
-        """Pass a decoded request to the node."""
-        header, body = decoded
-        if body is None:
-            name = API_NAMES.get(header.api_key, str(header.api_key))
-            self.drop(f"{name} version {header.api_version} is not served")
-            return
+    def _deliver(self, request: Request) -> None:
         self._in_flight = True
-        self._server.host.request_arrived(
-            Request(
-                self.id,
-                header.api_key,
-                header.api_version,
-                header.correlation_id,
-                header.client_id,
-                self._client_host,
-                body,
-                size_bytes,
-            )
-        )
+        self._server.host.request_arrived(request)
 
-    def _decode(self, frame: bytearray, elements_max: int | None = None) -> Decoded:
-        """Return the header and the body, or None for a body that is not served here."""
+    def _decode(self, frame: bytearray, elements_max: int | None = None) -> Request:
         apis = self._server.host.node.broker.apis_for(self.id)
-        return decoded(frame, apis, elements_max)
+        return decoded(frame, apis, elements_max, self.id, self._client_host)
