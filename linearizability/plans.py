@@ -99,4 +99,4 @@ def _carried_out(plan: Callable[[Engine], Rows]) -> Rows:
     except pl.exceptions.PanicException:
         if engine() == "auto":
             raise
-        return plan("auto")  # pieces may also come to be within a plan: see `whole`
+        return plan("auto")  # the plan itself has made empty pieces: see `whole`

@@ -51,7 +51,7 @@ def is_there(module: str) -> bool:
     """Return whether a module can be imported."""
     try:
         return find_spec(module) is not None
-    except ModuleNotFoundError:  # of a package that is not there either
+    except ModuleNotFoundError:  # its package is missing, too
         return False
 
 

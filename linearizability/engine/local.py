@@ -35,10 +35,10 @@ def _run(history: pl.LazyFrame, checkers: Sequence[str], bounds: Bounds) -> list
     pieces = []
     wanted = {Scope.PARTITION, *(CHECKERS[name].scope for name in checkers)}
     with sharing():
-        for scope in filter(wanted.__contains__, Scope):  # partitions also show what is absent
+        for scope in filter(wanted.__contains__, Scope):  # partitions also show absent needs
             if scope is not Scope.RUN:
                 pieces.append(judge(frame_of(events, scope, bounds), scope, checkers, absent))
-    if Scope.RUN in wanted:  # its frame is its own, and cycles take much memory
+    if Scope.RUN in wanted:  # last, and alone: the search for cycles takes much memory
         rows = frame_of(events, Scope.RUN, bounds)
         del events
         pieces.append(judge(rows, Scope.RUN, checkers, absent))

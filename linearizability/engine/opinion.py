@@ -150,7 +150,8 @@ def _judge_one(
 
 
 def _in_order(anomalies: pl.DataFrame) -> pl.DataFrame:
-    """Return the anomalies in the order in which they are kept and told."""
+    """Return the anomalies in the order in which a verdict keeps them: by checker, and first those
+    that only a large error of a clock can explain."""
     worst_first = -pl.col("off_ms").fill_null(0)
     return anomalies.sort("checker", worst_first, *_ORDER)
 
@@ -237,7 +238,7 @@ def _opinion(
 ) -> CheckerVerdict:
     checked, total, excused = totals
     absent = [need.value for need in CHECKERS[name].needs if need.name not in occurs]
-    if absent and not problem:  # a local judge does not even look
+    if absent and not problem:  # a judge of one piece may not have known that
         total, excused, anomalies = 0, 0, ()
     left_out = f"{excused:,} left out: {CHECKERS[name].excuse}" if excused else None
     if total:

@@ -172,7 +172,7 @@ def _environment(scratch: Path, on_loopback: bool) -> None:
     os.environ["PYSPARK_DRIVER_PYTHON"] = sys.executable
     if on_loopback:
         os.environ["PYSPARK_PYTHON"] = sys.executable
-        # The node's own name may lead anywhere: stay on the loopback address (and off the network).
+        # This machine's own name may resolve to any address: stay on loopback, off the network.
         os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
     else:
         os.environ.setdefault("PYSPARK_PYTHON", sys.executable)  # other machines may have another

@@ -114,7 +114,7 @@ def _was_longer_ns(history: pl.LazyFrame, anomaly: Anomaly) -> int | None:
 OVERDUE: Mapping[tuple[str, str], Excuse] = {
     ("retention", "kept-too-long"): Excuse(after_ns=_after_a_look),
     ("hanging_transactions", "committed-too-late"): Excuse(after_ns=_after_a_time_out),
-    # A coordinator that is one no longer, and has not heard of it, knows of no new transaction.
+    # A former coordinator that does not know its successor does not know new transactions either.
     ("committed_offsets", "told-while-undecided"): Excuse(RECOVERED_NS, lambda _: RECOVERED_NS),
     ("committed_offsets", "undecided-for-ever"): Excuse(RECOVERED_NS, _after_a_time_out),
     # A request may wait for minutes in a node that stands still, or in a connection that is cut.

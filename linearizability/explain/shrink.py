@@ -72,7 +72,7 @@ def shrink(
     )
     rows = rows.filter(pl.col("op_id").is_in(kept))
     if shows(named := _named_rows(rows, anomaly)):
-        rows = named  # of a long read a few records matter: try those that the sentence names
+        rows = named  # few records of a long read matter: those that the sentence names
     numbers, rows_tried = ddmin(range(rows.height), lambda some: shows(rows[list(some)]), until)
     return Shrunk(anomaly, rows[list(numbers)], all_tried and rows_tried)
 

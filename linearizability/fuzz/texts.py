@@ -78,7 +78,7 @@ def _spoiled(events: list[Event], suffix: str, rng: Random) -> Text:
     try:
         told = told_by(events)
     except (TypeError, ValueError, AttributeError):
-        told = None  # what cannot be read so is no list of records
+        told = None  # an event is damaged, so a reader must refuse the file
         refused = True
     return Text(what, suffix, _written(events, suffix), told, refused)
 

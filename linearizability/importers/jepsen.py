@@ -86,7 +86,7 @@ from linearizability.schema import SCHEMA, plain_arrow
 CLIENT = GROUP = "jepsen"
 SUFFIXES = (".edn", ".jsonl", ".ndjson", ".json")
 NEMESIS = -1
-_WRITING = {"compression": "lz4", "write_statistics": False}  # nobody reads statistics
+_WRITING = {"compression": "lz4", "write_statistics": False}  # no reader uses statistics
 FILES_OF_A_RUN = ("history.edn", "history.jsonl")
 _TYPES = {"ok": OK, "fail": FAIL, "info": INFO}
 
@@ -118,7 +118,7 @@ def convert(path: Path, target: Path) -> None:
 
 
 def _imported(path: Path) -> Rows:
-    if isdir(path):  # of a path that cannot be had it says no, where Path.is_dir may raise
+    if isdir(path):  # False where Path.is_dir raises, such as for a forbidden path
         found = [path / name for name in FILES_OF_A_RUN if (path / name).is_file()]
         if not found:
             raise HistoryError(f"{path}: holds neither {' nor '.join(FILES_OF_A_RUN)}")
@@ -280,7 +280,7 @@ class Import:
         elif in_transaction:
             columns.transactions.add((number, last.number, records))
         unknown = operation.type == "info" and self.sessions.subscribed(process)
-        if not micro and not unknown:  # else `_add_unknown_delivery` has said all
+        if not micro and not unknown:  # else `_add_unknown_delivery` has added the rows
             columns.others.add((number, 0, POLL, NONE, 0))
 
     def _refuse_pairs(self, pairs: Sequence[int], line: int) -> None:

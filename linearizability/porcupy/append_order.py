@@ -144,7 +144,7 @@ def anomalies_with_offsets(events: pl.LazyFrame) -> pl.LazyFrame:
         placed.join(_evidence(placed, read), on=[*KEY, "offset"], nulls_equal=True).filter(too_late)
     )
     found = [_same_offset(placed)]
-    if late.height:  # hardly ever; to find who proves it costs more than all the rest
+    if late.height:  # rare; finding the proofs costs more than all the rest
         found += _proven(late.lazy(), placed, read)
     columns = [*ANOMALY_COLUMNS, "offset"]
     return pl.concat([rows.select(columns) for rows in found]).sort(

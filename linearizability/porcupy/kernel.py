@@ -127,7 +127,7 @@ class _Search:
             number = self.operation[event]
             if self.read_only[number] and self.model.step(self.state, self.ops[number]) is not None:
                 self._take(event, self.state)
-                # Not the next of what was just removed: that may be its own return.
+                # Go on from the event before: the one after may be the return that was removed.
                 event = self.previous[event]
             event = self.next[event]
 

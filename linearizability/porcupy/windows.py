@@ -2,7 +2,7 @@
 
 Offsets become ranks among the appends whose place is known: control records, aborted transactions
 and compaction leave holes that mean nothing. Leaving appends out is sound, since a poll proves only
-that its records were there (b = 0): what orders the rest still holds. So a partition of any size
+that its records were there (b = 0): the order of the rest still follows. So a partition of any size
 can be searched window by window, and a failing one drawn small.
 """
 

@@ -216,6 +216,6 @@ def found_by(name: str, mutants: Sequence[list[Row]]) -> Mapping[int, set[str]]:
 
 def _number(topic: object, operations: Sequence[int]) -> int:
     """Return the number of the small history, within the joined one, that an anomaly belongs to."""
-    if topic is None:  # a coordinator's
+    if topic is None:  # an answer of a coordinator, which names no topic
         return min(operations) // NUMBERS_APART
     return int(str(topic).rpartition("-")[2])

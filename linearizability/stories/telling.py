@@ -241,7 +241,7 @@ def _cut_short(part: Sequence[Case], checkers: Mapping[str, CheckerVerdict]) -> 
     for name in dict.fromkeys(case.checker for case in part):
         opinion = checkers[name]
         if name != base_of(name):
-            continue  # a second opinion keeps an example of each window
+            continue  # a second opinion keeps only one example per window
         if opinion.anomaly_count > len(opinion.anomalies):
             yield (
                 f"The verdict keeps {len(opinion.anomalies):,} of {opinion.anomaly_count:,} "

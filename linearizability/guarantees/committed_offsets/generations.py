@@ -107,7 +107,7 @@ def of_replaced_owners(events: pl.LazyFrame) -> pl.LazyFrame:
         other_ns="t_invoke_ns",
         other_over_ns="t_complete_ns",
     )
-    # Of each pair of members only the earliest commit that came after the first's first.
+    # For each pair of members, keep the second one's earliest commit after the first one's first.
     between = (
         first.join(others, on=owned)
         .filter(

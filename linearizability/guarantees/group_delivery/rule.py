@@ -153,7 +153,7 @@ def reaches(events: pl.LazyFrame) -> pl.LazyFrame:
             high=pl.when(COUNTED | IS_PASSED).then("offset").otherwise(started_at),
         )
     )
-    # Rows of no era still follow those of their own session.
+    # Rows that overlap a lost poll have no era. They are compared with their own session only.
     apart = told.filter(pl.col("era").is_null()).select(IN_ONE_SESSION).unique()
     together = told.join(apart, on=IN_ONE_SESSION, how="semi", nulls_equal=True)
     return pl.concat(

@@ -156,7 +156,7 @@ def open_for_too_long(events: pl.LazyFrame, held_up: pl.LazyFrame) -> pl.LazyFra
         .agg(
             proof=pl.col("send_op").min(),
             is_acknowledged=is_acknowledged.any(),
-            # No clock has a part in what follows an acknowledged end.
+            # After an acknowledged end, no clock decides when the transaction is over.
             off_ms=pl.when(is_acknowledged.any())
             .then(NEVER)
             .otherwise(beyond_ns.max() // 1_000_000),

@@ -144,8 +144,7 @@ def vanished(events: pl.LazyFrame) -> pl.LazyFrame:
     shown = events.filter(HAS_RECORD & pl.col("replica").is_null()).select(
         *KEY, "offset", proof="op_id"
     )
-    # Of a reading that shows nothing where it says that there is something, nobody knows what it
-    # showed.
+    # A read that returned no record of a range that is not empty proves nothing about its records.
     is_told = (pl.col("end") <= pl.col("start")) | pl.col("shows").fill_null(False)
     showing = shown.select(*KEY, "proof", shows=pl.lit(True)).unique()
     missing = (

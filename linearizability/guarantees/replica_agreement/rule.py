@@ -153,7 +153,7 @@ def pairs_read(events: pl.LazyFrame) -> pl.LazyFrame:
         suffix="_other",
     )
     compacted = compactable(events).with_columns(may_be_compacted=pl.lit(True))
-    # Other readers pass over some of what is there.
+    # Readers that are not raw skip control records and aborted records.
     first = (
         others.filter("raw")
         .sort(pl.col("other") != LEADER, "other_op", "other")

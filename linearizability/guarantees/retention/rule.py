@@ -271,7 +271,7 @@ def overdue(events: pl.LazyFrame) -> pl.LazyFrame:
         .filter(pl.col("late_ms").is_not_null() & pl.col("clock_ms").is_not_null())
         .select(*KEY, "late_ms", "first_ms", "clock_ms")
     )
-    # A sender's own time that lies ahead keeps its whole segment.
+    # A record whose sender set a time in the future keeps its whole segment.
     ahead = (
         events.filter((pl.col("f") == F.SEND.value) & is_timed)
         .join(allowed, on=KEY)

@@ -186,7 +186,7 @@ def _of_follower(world: World, partition: Partition, replica: int) -> list[Row]:
 
 def _whole(partition: Partition, complete: bool) -> Row:
     row = {"f": F.READ_ALL.value, "topic": TOPIC, "topic_id": "id", "partition": partition.number}
-    if not complete:  # its answers told the log start all the same
+    if not complete:  # its answers contained the log start nevertheless
         return row | {"type": "info", "log_start": partition.start}
     return row | {
         "type": "ok",

@@ -80,7 +80,7 @@ def rows_with_truth(seed: int, turns: int = TURNS) -> list[Row]:
 def _final_phase(world: World) -> None:
     rng = world.rng
     world.settle()
-    if rng.random() < 0.8:  # else nobody would be told that something was deleted
+    if rng.random() < 0.8:  # only a read of everything shows that records were deleted
         if rng.random() < 0.5:
             delete_beginnings(world)
         read_everything(world, raw=True, isolation=UNCOMMITTED)

@@ -47,9 +47,9 @@ def reader_in(world: World, inputs: Inputs, process: int, txn: int) -> Consumer 
     free = [p for p in world.partitions if p.number not in inputs.taken]
     reader = Consumer(world, GROUP if free and rng.random() < 0.5 else None)
     reader.process, reader.isolation, reader.txn = process, COMMITTED, txn
-    reader.session = txn  # unique in the run: positions are set anew
+    reader.session = txn  # unique in the run, since positions are set again
     if reader.group is None:
-        reader.assign(rng)  # it begins where it likes
+        reader.assign(rng)  # without a group, it may begin at any offset
         reader.session = txn
     else:
         number = rng.choice(free).number

@@ -58,7 +58,7 @@ def plain_producer(world: World) -> Actor:
     producer = Producer(next(world.processes), acks, idempotent, next(world.producer_ids))
     while True:
         outcome, values, partition = yield from send(world, producer)
-        if outcome != "ok":  # what became of its sequences is not known
+        if outcome != "ok":  # whether its sequences were used is unknown
             producer.begin_epoch(producer.epoch + 1)
         if outcome == "info" and rng.random() < 0.2:
             # The workload itself repeats it.
@@ -115,7 +115,7 @@ def _produce(world: World, producer: Producer, partition: Partition, values: lis
         reached = True
         base = _append(producer, partition, entries)
         if base is None:
-            return "info", None  # a leader that lost what stood before it refuses it
+            return "info", None  # refused by a leader that lost the batch before it
         entries = partition.log[base : base + len(entries)]
         last = base + len(entries) - 1
         if producer.acks == 0:
@@ -201,7 +201,7 @@ def transactional_producer(world: World, inputs: Inputs) -> Actor:
         good = True
         reader = reader_in(world, inputs, producer.process, producer.txn)
         for _ in range(rng.randint(1, 4)):
-            if reader is not None and good:  # else nobody knows from where it would read on
+            if reader is not None and good:  # after a bad poll its position is unknown
                 good = yield from poll(world, reader)
             outcome, _, partition = yield from send(world, producer)
             touched[partition.number] = partition

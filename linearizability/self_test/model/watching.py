@@ -23,7 +23,7 @@ def watch(world: World, players: Sequence[Actor]) -> None:
     for _ in range(TURNS_TO_SETTLE):
         if len(world.actors) > 1:
             world.run(1)
-    if len(world.actors) > 1:  # a marker finds no quorum: what it ends stays open
+    if len(world.actors) > 1:  # a marker is not replicated, so its transaction stays open
         world.actors.clear()
         return
     world.actors.append(plain_producer(world))
