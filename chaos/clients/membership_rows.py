@@ -108,5 +108,5 @@ class MembershipRows:
         row = {"f": f.value, "topic": topic, "partition": partition, **columns}
         now_ns = (
             self._world.monotonic_ns()
-        )  # often during an operation before the one that tells it
+        )  # often during an earlier operation than the one that returns the row
         self._rows.append(row | {"t_invoke_ns": now_ns, "t_complete_ns": now_ns})

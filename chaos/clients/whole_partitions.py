@@ -70,7 +70,7 @@ async def read_all(
             problem = str(error)
         if problem is None or world.monotonic() > deadline:
             return _completion(operation, readings, problem)
-        await world.sleep(RETRY_S)  # and start over: half of a log and another half make no log
+        await world.sleep(RETRY_S)  # start again: two halves, read at different times, may not fit
 
 
 async def _bounds(world: World, operation: ReadAll, bootstrap: str) -> Readings:

@@ -14,14 +14,15 @@ from reference_impl.wire import ApiKey, Malformed, Struct, request_definition
 
 _VERSION_MAX = {
     ApiKey.PRODUCE: 11,  # v12 joins transactions by itself (KIP-890), v13 names topics by id only
-    ApiKey.FETCH: 12,  # v13, too
+    ApiKey.FETCH: 12,  # v13 names topics by id only
     ApiKey.LIST_OFFSETS: 7,
     ApiKey.METADATA: 12,
     ApiKey.CREATE_TOPICS: 7,
     ApiKey.OFFSET_COMMIT: 9,  # v10 names topics by id
-    ApiKey.OFFSET_FETCH: 7,  # the last that speaks of one group
+    ApiKey.OFFSET_FETCH: 7,  # the last version with one group per request
     ApiKey.FIND_COORDINATOR: 3,
-    # As clients before KIP-890 speak: the producer adds partitions, and an end leaves its epoch.
+    # The protocol of clients before KIP-890: the producer adds partitions to the transaction, and
+    # its end does not change the epoch.
     ApiKey.ADD_PARTITIONS_TO_TXN: 3,
     ApiKey.TXN_OFFSET_COMMIT: 4,
     ApiKey.END_TXN: 4,
@@ -29,7 +30,8 @@ _VERSION_MAX = {
 
 
 class WireError(OSError):
-    """No answer, an error, or an answer that is not valid Kafka. The message is one sentence."""
+    """Raised for no answer, an error, or an answer that is not valid Kafka. The message is one
+    sentence."""
 
 
 async def connected(world: World, address: Address, timeout_s: float) -> Connection:

@@ -95,7 +95,7 @@ class Disk:
             disk.mount_point.mkdir()
             with disk._image.open("wb") as file:
                 file.truncate(size_bytes)
-            # No blocks kept back for root, or a full disk would not be full for a node run by root.
+            # Reserve no blocks for root: a full disk must be full for a node run by root, too.
             options = ("-q", "-F", "-m0", "-E", "lazy_itable_init=1,nodiscard")
             _run("mkfs.ext4", *options, disk._image)
             disk._mount()
@@ -137,7 +137,7 @@ class Disk:
                 except OSError as error:
                     if error.errno != errno.ENOSPC:
                         raise DiskError(f"{self._ballast}: {error.strerror}") from error
-                    free_bytes //= 2  # the map of a large file takes blocks, too
+                    free_bytes //= 2  # the file's own metadata takes blocks, too
 
     def make_room(self) -> None:
         """Release the space that `fill` has taken."""
@@ -275,7 +275,7 @@ def _loop_device(image: Path) -> str | None:
     links.)"""
     name = str(image.resolve())
     for backing_file in Path("/sys/block").glob("loop*/loop/backing_file"):
-        with suppress(OSError):  # it is let go of at this moment
+        with suppress(OSError):  # the device is being released
             if backing_file.read_text().strip() == name:
                 return backing_file.parts[3]
     return None
@@ -289,10 +289,10 @@ def _remove(home: Path) -> None:
         try:
             _run("umount", mount_point)
         except DiskError:
-            _run("umount", "-l", mount_point)  # gone when the last process lets go of it
+            _run("umount", "-l", mount_point)  # it is unmounted when no process uses it any more
     shutil.rmtree(home, ignore_errors=True)
     with suppress(OSError):
-        home.parent.rmdir()  # the owner's last disk
+        home.parent.rmdir()  # fails unless this was the owner's last disk
 
 
 def _ioctl(mount_point: Path, request: int, argument: bytes | int = 0) -> None:

@@ -121,7 +121,7 @@ def sweep(owner: str) -> list[int]:
         for pid in found:
             end(pid)
         ended += [pid for pid in found if pid not in ended]
-        # Twice nothing: a child that was just being started shows its environment only after exec.
+        # Look until nothing is found twice: a child shows its environment only after exec.
         empty = 0 if found else empty + 1
         if empty == 2:
             break

@@ -57,7 +57,7 @@ def remove() -> None:
     owner is touched."""
     disks.thaw_leftovers()
     ended = processes.end_leftovers()
-    contained = containers.remove_leftovers()  # before the disks, which they hold
+    contained = containers.remove_leftovers()  # before the disks, which they use
     removed = disks.remove_leftovers()
     networks = namespaces.remove_leftovers()
     repaired = owed.repair_leftovers()

@@ -59,7 +59,7 @@ class Toxic:
     share: float = 1.0
 
 
-BLACKHOLE = Toxic("blackhole", "timeout", {"timeout": 0})  # 0: never closes, and passes nothing
+BLACKHOLE = Toxic("blackhole", "timeout", {"timeout": 0})  # 0: the connection never closes
 
 
 @dataclass(frozen=True)
@@ -225,7 +225,7 @@ class Links:
     ) -> Any:
         """Send one HTTP request to the server and return its answer. The client library keeps host
         and port in the class, so only one thread may use it at a time."""
-        from toxiproxy.api import APIConsumer  # of the extra [chaos]: conform does without
+        from toxiproxy.api import APIConsumer  # in the extra [chaos], which conform does not need
 
         with _client_lock:
             APIConsumer.host, APIConsumer.port = self._api

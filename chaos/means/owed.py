@@ -94,7 +94,7 @@ class Repair:
             status = running.wait(LOOK_TIMEOUT_S if self.is_start else COMMAND_TIMEOUT_S)
         except subprocess.TimeoutExpired:
             if self.is_start:
-                return  # one that stays is the node
+                return  # a start command that continues to run is the node itself
             raise TimeoutError(f"{text} did not end within {COMMAND_TIMEOUT_S:.0f} s") from None
         if status:
             raise ChildProcessError(f"{text} ended with status {status}")
@@ -118,7 +118,7 @@ class Note:
         """Remove the note, because the node was repaired or no longer matters."""
         self._file.unlink(missing_ok=True)
         with suppress(OSError):
-            self._file.parent.rmdir()  # the last one
+            self._file.parent.rmdir()  # fails unless this was the last note
 
 
 @dataclass

@@ -36,7 +36,7 @@ class HeldProcess:
         groups = ""
         with suppress(OSError):
             groups = Path(f"/proc/{pid}/cgroup").read_text("utf-8", "replace")
-        if group in groups and held.running:  # it lives yet, so what was read is its own
+        if group in groups and held.running:  # still alive, so the path read was its own
             return held
         return None
 
@@ -51,7 +51,7 @@ class HeldProcess:
             if _namespace(place.name) == namespace and int(place.name) != self.pid:
                 with suppress(OSError):  # it has just ended
                     other = HeldProcess(int(place.name))
-                    if _namespace(other.pid) == namespace:  # it is held, so that is its own
+                    if _namespace(other.pid) == namespace:  # held, so its id stays its own
                         found.append(other)
         return found
 

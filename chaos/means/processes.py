@@ -163,7 +163,7 @@ class Child:
         or after the process has ended."""
         if self.running:
             self._signal(signal.SIGTERM)
-            self._signal(signal.SIGCONT)  # a stopped process does not take its SIGTERM
+            self._signal(signal.SIGCONT)  # a stopped process handles no SIGTERM
             with suppress(subprocess.TimeoutExpired):
                 self._process.wait(timeout_s)
         self.kill()
@@ -202,7 +202,7 @@ def strike(processes: Iterable[Process]) -> None:
             other.kill()
     deadline = time.monotonic() + KILL_TIMEOUT_S
     while not all(one.stands_still() for one in struck) and time.monotonic() < deadline:
-        time.sleep(LOOK_EVERY_S)  # nothing tells of it
+        time.sleep(LOOK_EVERY_S)  # no event reports it
 
 
 def halt(processes: Iterable[Process]) -> None:
@@ -298,13 +298,13 @@ def end_all() -> None:
     """End every child of this process at once, and then the guard."""
     global _guard  # noqa: PLW0603 - one guard per process, by intention
     if _guard_owner != os.getpid():
-        return  # nothing started here; in a fork, the children are our parent's
+        return  # nothing was started here; a fork leaves its parent's children alone
     with _lock:
         children = list(_living.values())
     for child in children:
         child.strike()
     for child in children:
-        with suppress(TimeoutError):  # the others are to end all the same
+        with suppress(TimeoutError):  # continue with the others
             child.kill()
     with _lock:
         if _guard is not None and not _living:
@@ -333,7 +333,7 @@ def _ensure_guard(owner: str) -> None:
     if _guard is not None and _guard_owner == os.getpid() and _guard.poll() is None:
         return
     if _guard_owner != os.getpid():
-        _living.clear()  # inherited by a fork: the parent's to end, not ours
+        _living.clear()  # this is a fork: its parent ends these children
     environment = {key: value for key, value in os.environ.items() if key != guard.VARIABLE}
     _guard = subprocess.Popen(
         [sys.executable, "-I", "-S", guard.__file__, owner],

@@ -144,7 +144,7 @@ class RealWorld:
         tasks = [RealTask("together", work, _deadline.at) for work in works]
         results: list[T] = []
         raised: list[Exception] = []
-        for task in tasks:  # each ends by the deadline that it has from here
+        for task in tasks:  # each has the caller's deadline
             try:
                 results.append(task.outcome())
             except Exception as error:

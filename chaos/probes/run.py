@@ -34,7 +34,7 @@ def perform(
     """Perform probes and return their proofs. Start the cluster of each ground once, and again
     after a probe has failed on it. told: called with each proof."""
     proofs: list[Proof] = []
-    in_order = sorted(probes, key=lambda probe: probe.ground.name)  # stable
+    in_order = sorted(probes, key=lambda probe: probe.ground.name)  # probes keep their order
     for _, group in groupby(in_order, key=lambda probe: probe.ground.name):
         for proof in _on_one_ground(list(group)):
             told(proof)

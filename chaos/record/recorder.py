@@ -64,7 +64,7 @@ class HistoryRecorder(Gathering):
         self._guard_disk(lambda: self._parts.mkdir(parents=True, exist_ok=True))
         self._garbage_thresholds = gc.get_threshold()
         gc.set_threshold(GARBAGE_THRESHOLD)
-        self.table_of(())  # Arrow's first table costs half a second: not while clients are timed
+        self.table_of(())  # Arrow's first table takes half a second: make it before the run
         self._raise_problem()
         self._writer = threading.Thread(target=self._write_on, name="recorder", daemon=True)
         self._writer.start()
@@ -90,7 +90,7 @@ class HistoryRecorder(Gathering):
             return
         self._part_number += 1
         number = self._part_number
-        # The open set first: a part must never stand without it.
+        # Write the open operations first: a part must never exist without them.
         _write(self.table_of(under_way), self._parts / f"open-{number:05}.parquet")
         _write(self.table_of(done), self._parts / f"part-{number:05}.parquet")
         (self._parts / f"open-{number - 1:05}.parquet").unlink(missing_ok=True)
@@ -121,7 +121,7 @@ class HistoryRecorder(Gathering):
                 "free some space or name another directory with --runs"
             )
         except (pa.ArrowException, KeyError, TypeError, ValueError) as error:
-            # A client brought something that is no row: a thread must not die of it in silence.
+            # A client returned something that is no row; this thread must not end without a report.
             self.problem = f"a client's answer does not fit the history: {error!r}; report it"
 
     def _raise_problem(self) -> None:

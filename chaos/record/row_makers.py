@@ -158,7 +158,7 @@ def _position(
 
 def _commit_offsets(operation: CommitOffsets, completion: Completion | None) -> tuple[int, Columns]:
     records = completion.records if completion else ()
-    if not records:  # there was nothing to commit, or it was not heard of again
+    if not records:  # there was nothing to commit, or no answer came
         return 1, {"f": F.COMMIT_OFFSETS.value} | _how_it_ended(completion)
     return len(records), {"f": F.COMMIT_OFFSETS.value} | _delivered(records)
 
@@ -320,14 +320,14 @@ MAKERS: dict[type[Operation], Maker] = {
     Send: _send,
     RawSend: _send,
     LeaveOpen: _send,
-    Supersede: lambda _, __: (0, {}),  # its row is what it tells
+    Supersede: lambda _, __: (0, {}),  # its completion brings its row
     CommitAsFormer: _one_row(F.COMMIT),
-    RejoinAsFormer: lambda _, __: (0, {}),  # its row is what it tells
-    JoinAsStranger: lambda _, __: (0, {}),  # its rows are what it tells
-    SendOldMarker: lambda _, __: (0, {}),  # the log shows what became of it
-    LiveAsMember: lambda _, __: (0, {}),  # its rows are what it tells
+    RejoinAsFormer: lambda _, __: (0, {}),  # its completion brings its row
+    JoinAsStranger: lambda _, __: (0, {}),  # its completion brings its rows
+    SendOldMarker: lambda _, __: (0, {}),  # the log shows whether it was written
+    LiveAsMember: lambda _, __: (0, {}),  # its completion brings its rows
     SendOffsets: _send_offsets,
-    AddOffsets: lambda _, __: (0, {}),  # its rows are what it tells
+    AddOffsets: lambda _, __: (0, {}),  # its completion brings its rows
     CommitInTransaction: _commit_in_transaction,
     Poll: _poll,
     ReadAll: _read_all,

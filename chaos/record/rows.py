@@ -183,7 +183,7 @@ def _fault_json(performed: Performed) -> str:
     node had which role."""
     told: dict[str, Any] = json.loads(performed.fault.to_json())
     if performed.failed and told["fault"] == "Heal":
-        told["fault"] = "FailedHeal"  # judges take a heal for the end of all faults
+        told["fault"] = "FailedHeal"  # for judges, a Heal ends all faults
     told |= {"nodes": performed.nodes} | ({"note": performed.note} if performed.note else {})
     return json.dumps(told, ensure_ascii=False)
 

@@ -77,7 +77,7 @@ def own_processes(nodes: Path) -> Iterator[tuple[int, str]]:
         pid = waiting.pop()
         command = _command(pid)
         if str(nodes) in command:
-            continue  # a node, with whatever it has started
+            continue  # a node: skip it and its children
         waiting += children.get(pid, ())
         if command:
             yield pid, Path(command.split("\0", 1)[0]).name

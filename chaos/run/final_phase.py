@@ -94,7 +94,7 @@ async def read_finally(
     ):
         process = workload.processes + number + 1
         actor = Actor(shared, process, ClientSettings(), raw_factory, True)
-        # A raw read shows aborted records, too, and so is no read of committed ones.
+        # A raw read shows aborted records, too, so it counts as read_uncommitted.
         await actor.perform(replace(held_up, raw=True, isolation=Isolation.READ_UNCOMMITTED))
         await actor.close()
 

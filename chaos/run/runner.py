@@ -100,8 +100,8 @@ def run(
             try:
                 return one.world.run(one.perform(argv, interrupts))
             except TargetError as error:
-                # Refused before the attack: there is nothing to look at but the sentence. A
-                # cluster that has started, and then does not do what it was asked, has logs.
+                # A run that was refused before the attack leaves nothing but the message. A cluster
+                # that started and then did not obey has logs, which are kept.
                 disobeyed = one.cluster is not None and isinstance(error.__cause__, WireError)
                 if one.fault_performer is None and not disobeyed:
                     shutil.rmtree(directory, ignore_errors=True)
@@ -128,7 +128,7 @@ class _Run:
         run_id = directory.name
         if isinstance(parts.target, BringsWorld):
             self.world = parts.target.make_world(scenario.seed)
-            # Without the time of day, since nodes and clients are told the id.
+            # Leave out the time of day: nodes and clients get the id, and a run must be repeatable.
             run_id = run_directory.name_of(scenario)
         self.nonce = payload.nonce_of(f"{run_id}:{self.world.wall_ns()}")
         self.factory = tools.clients(self.world, self.nonce)
@@ -285,7 +285,7 @@ class _Run:
         self._check_recorder()
         await self.begun.read()
         if not self.recorder.records_acknowledged:
-            # After everything was read, since the record is in no history.
+            # Only after everything was read, since this record is not in the history.
             assert self.admin is not None
             topic = self.workload.topics()[0].name
             self.answer = await self.admin.answer_to_produce(topic, self.nonce)
@@ -354,7 +354,7 @@ class _Run:
         self.facts["nowhere"] = nowhere.facts()
 
     def _note_what_is_shown(self) -> None:
-        if not (self.directory / HISTORY).exists():  # the disk was full: that is told already
+        if not (self.directory / HISTORY).exists():  # the disk was full, which is reported already
             return
         seen = shown.shown_by(self.directory)
         missing = seen.missing(self.workload.name, bool(self.nemesis.faults))

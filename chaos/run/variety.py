@@ -63,7 +63,7 @@ class Variety:
         drawn = dict(self.topic)
         if topic.partitions > PARTITIONS_MAX:
             drawn.pop("segment.ms", None)
-        if topic.config:  # when its records may go hangs on their times
+        if topic.config:  # their timestamps decide when records may be deleted
             drawn.pop("message.timestamp.type", None)
         return replace(topic, config={**drawn, **topic.config})
 

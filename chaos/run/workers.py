@@ -171,7 +171,7 @@ class Actor:
         try:
             completion = await self._client.perform(operation)
         except Exception as error:
-            # A client that raises is a fault of this harness: say so, and know nothing.
+            # A client that raises is an error of this harness: note it; the outcome is unknown.
             problem = f"client {self._client.name}: {type(error).__name__}: {error}"
             self.shared.problem(problem)
             completion = Completion(Outcome.INFO, (), "_CLIENT_RAISED", problem, broken=True)
@@ -182,7 +182,7 @@ class Actor:
             and "topic_id" in context
             and completion.outcome is not Outcome.OK
         ):
-            context["topic_id"] = ""  # it may be under way still, and reach the next of the name
+            context["topic_id"] = ""  # it may still reach the next topic of that name
         recorder.record(
             op_id, self.process, operation, completion, invoked, self._world.monotonic_ns(), context
         )
@@ -206,7 +206,7 @@ class Actor:
         elif isinstance(operation, Supersede) and done:
             self._former_txn, self.txn = self.txn, None
         if isinstance(operation, Poll) and not done and self.settings.group is not None:
-            self._session += 1  # without an Assign that would begin it
+            self._session += 1  # for a group member, no Assign begins it
         if completion.broken:
             self.unsettled = self.unsettled or self.settings.transactional
             self.txn = None
@@ -310,7 +310,7 @@ async def act(shared: Shared, workload: Workload, process: int, factory: ClientF
         if not shared.abandoned.is_set():
             await actor.settle()
     except StopIteration:
-        pass  # the workload has nothing more for this process
+        pass  # the workload has no more operations for this process
     finally:
         operations.close()
         await actor.close()

@@ -33,8 +33,8 @@ class Settings:
 SETTINGS: tuple[Settings, ...] = (
     Settings(),
     Settings({"log.segment.bytes": "1048576"}),  # segments roll during the run
-    Settings({"compression.type": "lz4"}),  # the broker writes batches anew
-    Settings(client="reference"),  # tells a broker that errs from a client which does
+    Settings({"compression.type": "lz4"}),  # the broker compresses batches again
+    Settings(client="reference"),  # distinguishes a broker's error from a client's
 )
 PLAIN_SHARE = 0.5
 """The share of runs with the default settings, which most people use."""

@@ -83,8 +83,8 @@ DURABILITY: Mapping[str, DurabilityTable] = {
         },
         (
             Row("acks=0", "appends-acks0", EVERY),
-            # A disk that loses its power fails the next append, and for a moment the followers
-            # fetch what the leader has: with three copies nothing is the leader's alone.
+            # After a loss of power the disk fails the next append, but followers can still fetch
+            # for a moment. So with three copies, no record is the leader's alone.
             Row("acks=1", "appends-acks1", EVERY, blank=frozenset({ONE, LAST})),
             Row(
                 "acks=all, 2 copies, 1 in sync",

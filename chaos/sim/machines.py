@@ -115,7 +115,7 @@ class VirtualDriver:
         try:
             effects = self._machine.step(event)
         except Exception as error:
-            # A fault of the machine itself: whoever waits must not wait for ever.
+            # A bug of the machine itself: fail all pending calls, so that no caller waits for ever.
             failure = ClientError("CLIENT_FAILED", f"internal error: {error}")
             for wait in self._calls.values():
                 wait.end(error=failure)

@@ -106,7 +106,7 @@ class VirtualTask:
         except Exception as error:
             self._end(None, error)
         except BaseException:
-            self._end(None, None)  # KeyboardInterrupt and the like are not the task's outcome
+            self._end(None, None)  # KeyboardInterrupt, for example, is not the task's outcome
             raise
         else:
             if not isinstance(waits_for, Wait):
@@ -184,7 +184,7 @@ class Tasks:
         assert parent is not None
         deadline_us = parent.deadline_us
         tasks = [VirtualTask(self, "together", work, deadline_us) for work in works]
-        parent.deadline_us = None  # the tasks end by it, and then this wait
+        parent.deadline_us = None  # the tasks have the deadline, and end this wait
         try:
             for task in tasks:
                 if not task.has_ended:

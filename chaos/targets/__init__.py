@@ -21,7 +21,7 @@ __all__ = ["FOREIGN", "TARGETS", "parse_target"]
 
 def in_virtual_time(version: str, bug: str | None) -> Target:
     """Return the simulated target (chaos.sim.target.in_virtual_time)."""
-    # The simulator imports the whole broker, for which every other command would wait, too.
+    # The simulator imports the whole broker, which would slow down every other command.
     from chaos.sim import target
 
     return target.in_virtual_time(version, bug)

@@ -48,7 +48,7 @@ JVM_OPTIONS = (
     "-XX:+UseSerialGC",  # the least memory and threads; a broker of 256 MiB needs no more
     "-Djava.net.preferIPv4Stack=true",
     "-Djava.awt.headless=true",
-    "-Dsun.net.inetaddr.ttl=0",  # a peer that is back is found at once
+    "-Dsun.net.inetaddr.ttl=0",  # a restarted peer is found at once
 )
 QUICK_OPTIONS = (
     "-XX:TieredStopAtLevel=1",
@@ -99,7 +99,7 @@ class ApacheKafka(Equippable):
         if nodes not in NODES_ALLOWED:
             raise TargetError(f"{self.name} runs 1 or 3 nodes, not {nodes}")
         java = self.java()
-        directory = directory.resolve()  # nodes have working directories of their own
+        directory = directory.resolve()  # each node runs in a working directory of its own
         leftovers.remove()
         with disks_for(directory, nodes, self.on_disks) as disks:
             return self._start(java, directory, nodes, config or {}, proxied, disks)
@@ -227,7 +227,7 @@ def format_nodes(
             f"Kafka's StorageTool did not end within {FORMAT_TIMEOUT_S} s; is this machine busy?"
         ) from error
     if done.returncode != 0:
-        # A usage error is a line; a bad setting is an exception with its stack below.
+        # A usage error is one line; a bad setting is an exception, followed by its stack trace.
         said = [line for line in (done.stderr or done.stdout).splitlines() if line[:1] not in "\t"]
         why = said[-1].rpartition("Exception: ")[2] if said else f"status {done.returncode}"
         raise TargetError(f"Kafka refuses the configuration: {why}")

@@ -54,7 +54,7 @@ class Mixed:
         """Start the nodes and wait until each serves and knows all others. Their number is part of
         the target's name."""
         java = self._apache.java()
-        directory = directory.resolve()  # nodes have working directories of their own
+        directory = directory.resolve()  # each node runs in a working directory of its own
         leftovers.remove()
         config = config or {}
         layout, links = laid_out(self.name, directory, self.nodes, proxied)

@@ -53,7 +53,7 @@ class Reference(Equippable):
         """Start the nodes and wait until each serves and knows all others."""
         if not 1 <= nodes <= NODES_MAX:
             raise TargetError(f"{self.name} runs 1 to {NODES_MAX} nodes, not {nodes}")
-        directory = directory.resolve()  # nodes have working directories of their own
+        directory = directory.resolve()  # each node runs in a working directory of its own
         leftovers.remove()
         with disks_for(directory, nodes, self.on_disks) as disks:
             return self._start(directory, nodes, config or {}, proxied, disks)
@@ -114,7 +114,7 @@ class Reference(Equippable):
             command += ["--bug", self.bug]
         search_path = [str(_SOURCES), *filter(None, [os.environ.get("PYTHONPATH")])]
         environment = {"PYTHONPATH": os.pathsep.join(search_path), "PYTHONUNBUFFERED": "1"}
-        # The last nodes of a cluster that is not needed any more would wait for a majority.
+        # In a cluster that ends, the last nodes would wait in vain for a majority: kill at once.
         patience_s = STOP_TIMEOUT_S if layout.nodes == 1 else 0.0
         direct = layout.bound("CLIENT", number)
         return LocalNode(number, command, direct, home, patience_s, environment, data)

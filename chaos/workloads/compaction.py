@@ -13,8 +13,8 @@ from chaos.workloads.values import values_of
 
 DRESSED_SHARE, FILLING_MAX = 0.5, 100
 QUICK_CLEANING = {
-    # Segments of a second, which the cleaner looks for twice a second and cleans however little
-    # there is to win: a run of half a minute sees dozens of cleanings.
+    # Segments last a second, and the cleaner looks twice a second and cleans even if it frees
+    # little. So a run of half a minute sees dozens of cleanings.
     "segment.ms": "1000",
     "min.cleanable.dirty.ratio": "0.01",
     "max.compaction.lag.ms": "2000",
@@ -78,7 +78,7 @@ class Compaction:
         batch = tuple(islice(values, rng.randint(1, self.records_per_send_max)))
         keys = tuple(self._key(rng) for _ in batch)
         tombstones = tuple(rng.random() < self.tombstone_share for _ in batch)
-        # Filling comes with headers, of which a record that the cleaner copies must lose none.
+        # Filling comes with headers, all of which a record must keep when the cleaner copies it.
         filling = tuple(rng.randrange(FILLING_MAX) for _ in batch)
         dressed = filling if rng.random() < DRESSED_SHARE else ()
         return Send(self.topic, partition, batch, keys, tombstones, filling=dressed)

@@ -147,10 +147,10 @@ class _Groups:
                 if polls == absent_after and eras.calm_s < 0:
                     absent_after = -1
                     yield Idle(ABSENT_S)
-                    if commits_itself and completion.records:  # go on as if nothing had happened
+                    if commits_itself and completion.records:  # as if it had not been removed
                         yield CommitOffsets()
                 completion = eras.noted((yield Poll(max_records=self.records_per_poll_max)))
-                # A full poll did not wait: with a backlog, members would live only briefly.
+                # Full polls do not wait: if they counted, a backlog would shorten memberships.
                 is_full = len(completion.records) == self.records_per_poll_max
                 polls -= not is_full and eras.calm_s < 0
                 has_read = completion.outcome is Outcome.OK and completion.records

@@ -141,7 +141,7 @@ class ConfluentClient:
             return on_delivery
 
         carried = [payload.record_for(send, i, self._nonce) for i in range(len(send.values))]
-        timestamps = send.timestamps or (0,) * len(carried)  # 0: as of now
+        timestamps = send.timestamps or (0,) * len(carried)  # 0: the current time
         for value, (data, key, headers), time_ms in zip(
             send.values, carried, timestamps, strict=True
         ):
@@ -243,7 +243,7 @@ class ConfluentClient:
                 lambda: member.add_offsets_to(producer, OFFSETS_TIMEOUT_S),
             )
         except TimeoutError as late:
-            self._producer = None  # the call keeps it, perhaps for ever; the next one fences it
+            self._producer = None  # the call may never return; the next producer fences this one
             told = answered(self._world.monotonic_ns(), offsets, Outcome.INFO, "_TIMED_OUT")
             return Completion(
                 Outcome.INFO, (), "_TIMED_OUT", str(late), broken=True, more_rows=told
@@ -338,7 +338,7 @@ class ConfluentClient:
             return _not_sought(raised.args[0])
         if found.error:
             return _not_sought(found.error)
-        if found.offset < 0:  # OFFSET_END: no record is as late
+        if found.offset < 0:  # OFFSET_END: no record has this timestamp or a later one
             return Completion(Outcome.OK)
         sought = self._seek(Seek(seek.topic, seek.partition, found.offset))
         return replace(sought, records=(Record(seek.topic, seek.partition, None, found.offset),))
@@ -357,7 +357,7 @@ class ConfluentClient:
             if error is None:
                 records.append(self._served(record_of(message, self._nonce)))
             elif self._unreported is None:
-                self._unreported = error  # after the records that came before it
+                self._unreported = error  # the next poll reports it
         if not records and self._unreported is not None:
             return self._failed_poll(self._unreported)
         return Completion(Outcome.OK, records)

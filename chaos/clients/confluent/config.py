@@ -105,7 +105,7 @@ def member_config(bootstrap: str, isolation: str, group: GroupSettings) -> dict[
         "auto.offset.reset": "earliest",
         **member_times(group),
     }
-    if group.protocol is GroupProtocol.CONSUMER:  # which has its times from the broker
+    if group.protocol is GroupProtocol.CONSUMER:  # the broker sets its time-outs
         return config | {"group.remote.assignor": group.assignor}
     return config | {"partition.assignment.strategy": group.assignor}
 

@@ -91,7 +91,7 @@ class ConfluentMember:
     # --- operations -----------------------------------------------------------------------------
 
     def subscribe(self, subscribe: Subscribe) -> Completion:
-        self.crash(Crash())  # nobody is two members at once
+        self.crash(Crash())  # a process is one member at a time
         self._consumer = Consumer(self._config)
         self._consumer.subscribe(
             list(subscribe.topics),
@@ -117,11 +117,11 @@ class ConfluentMember:
                 if not records:
                     failed = self._failed_poll(consumer, message.error(), rebalanced)
                     return replace(failed, more_rows=told)
-                self._held = message  # after the records that came before it
+                self._held = message  # the next poll reports the error
                 break
             if message is not None:
                 if not records:
-                    identity = _identity(consumer)  # it may have joined while it waited
+                    identity = _identity(consumer)  # the member may have joined during this poll
                 records.append(self._taken(consumer, message))
             left_s = MORE_RECORDS_S if records else deadline - time.monotonic()
             if left_s <= 0 or len(records) >= poll.max_records:
@@ -129,7 +129,7 @@ class ConfluentMember:
             message = consumer.poll(left_s)
             if self._rebalanced and records:
                 self._held = message
-                break  # with the records of the member as it was before
+                break  # return the records of the old assignment alone
             rebalanced, self._rebalanced = rebalanced or self._rebalanced, False
             told += self._rows.take()
             if message is None and (records or time.monotonic() >= deadline):
@@ -145,7 +145,7 @@ class ConfluentMember:
     ) -> Completion:
         assert error is not None
         name = name_of(error)
-        # Told by its code: the event that tells a poll of it does not count as fatal itself.
+        # Compare the code, too: the error by which a poll reports a fatal error is not fatal().
         broken = error.fatal() or error.code() == KafkaError._FATAL
         return Completion(
             read_outcome(name),
@@ -165,7 +165,7 @@ class ConfluentMember:
             *place, record.offset + 1, leader_epoch=message.leader_epoch()
         )
         self._firsts.setdefault(place, record.offset)
-        with suppress(KafkaException):  # no longer ours: then somebody else is given it again
+        with suppress(KafkaException):  # revoked meanwhile: the new owner reads it again
             consumer.store_offsets(message=message)
         return record
 
@@ -191,7 +191,7 @@ class ConfluentMember:
             _committed(each, name_of(each.error) if each.error else None) for each in answers
         ]
         if _identity(consumer) != identity:
-            identity["generation"] = None  # the commit was of this one or of the next
+            identity["generation"] = None  # committed in this generation or in the next
         failed = next((record.error for record in records if record.error), None)
         return Completion(together(records), records, failed, columns=identity)
 
@@ -233,7 +233,7 @@ class ConfluentMember:
             self._firsts.setdefault((first.topic, first.partition), first.offset)
         for (topic, partition), offset in self._firsts.items():
             if self._consumer is not None:
-                with suppress(KafkaException):  # not ours any more: its owner goes on from there
+                with suppress(KafkaException):  # revoked: its new owner reads on
                     self._consumer.seek(TopicPartition(topic, partition, offset))
                     self._rows.sought((topic, partition), offset)
         self._rebalanced = self._rebalanced or bool(self._firsts)

@@ -320,7 +320,7 @@ class JavaFactory:
     def __init__(self, world: World, nonce: bytes) -> None:
         self._world = world
         self._nonce = nonce
-        compiled()  # or say now that it cannot be, and not in the middle of a run
+        compiled()  # compile now, so that an error does not come in the middle of a run
         self._host = JavaHost()
 
     def __call__(self, bootstrap: str, process: int, settings: ClientSettings) -> JavaClient:

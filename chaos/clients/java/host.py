@@ -188,7 +188,7 @@ def compiled() -> Path:
         try:
             unfinished.rename(folder)
         except OSError:
-            if not folder.is_dir():  # not even by somebody who was quicker
+            if not folder.is_dir():  # else another process was quicker
                 raise
     finally:
         shutil.rmtree(unfinished, ignore_errors=True)

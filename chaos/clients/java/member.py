@@ -63,7 +63,7 @@ def member_config(group: GroupSettings) -> dict[str, Any]:
         **member_times(group),
         "max.poll.records": RECORDS_PER_POLL_MAX,
     }
-    if group.protocol is GroupProtocol.CONSUMER:  # which has its times from the broker
+    if group.protocol is GroupProtocol.CONSUMER:  # the broker sets its time-outs
         return config | {"group.remote.assignor": group.assignor}
     return config | {"partition.assignment.strategy": ASSIGNORS[group.assignor]}
 
@@ -93,7 +93,7 @@ class JavaMember:
         the partitions that this member owns."""
 
     def subscribe(self, subscribe: Subscribe) -> Completion:
-        self.crash(Crash())  # nobody is two members at once
+        self.crash(Crash())  # a process is one member at a time
         self._make()
         self._is_member, self._member_id = True, None
         self._rows.clear()
@@ -166,7 +166,7 @@ class JavaMember:
         records = [Record(t, p, None, offset, outcome, error) for t, p, offset, _ in asked]
         columns = _identity(answer)
         if columns != _identity(answer.get("before", {})):
-            columns["generation"] = None  # the commit was of this one or of the one before
+            columns["generation"] = None  # committed in this generation or in the one before
         broken = bool(answer.get("fatal", False))
         return Completion(outcome, records, error, answer.get("detail"), broken, columns)
 

@@ -79,7 +79,7 @@ class TcpMachines:
         return await asyncio.wait_for(work, timeout_s)
 
     async def close(self) -> None:
-        self._loop.run_until_complete(asyncio.sleep(0))  # aborted transports say good-bye
+        self._loop.run_until_complete(asyncio.sleep(0))  # let aborted transports close
         self._loop.close()
 
 

@@ -87,7 +87,7 @@ class ReferenceMember:
     # --- operations -----------------------------------------------------------------------------
 
     async def subscribe(self, subscribe: Subscribe) -> Completion:
-        await self.crash(Crash())  # nobody is two members at once
+        await self.crash(Crash())  # a process is one member at a time
         self._consumer = self._make()
         await self._consumer.subscribe(subscribe.topics, self)
         return Completion(Outcome.OK, columns=self._settings)
@@ -147,7 +147,7 @@ class ReferenceMember:
         ]
         columns = self._identity(consumer)
         if columns != before:
-            columns["generation"] = None  # the commit was of this epoch or of the one before
+            columns["generation"] = None  # committed in this epoch or in the one before
         return Completion(together(records), records, name, detail, broken, columns)
 
     async def leave(self, _: Leave) -> Completion:

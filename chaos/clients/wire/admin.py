@@ -127,7 +127,7 @@ class Admin:
     async def answer_to_produce(self, topic: str, nonce: bytes) -> str:
         """Send one record to partition 0 without any client library. Return a sentence about the
         answer."""
-        record = Record(payload.encode(0, nonce, key=KEY), KEY)  # a compacted topic wants a key
+        record = Record(payload.encode(0, nonce, key=KEY), KEY)  # a compacted topic requires a key
         batch = RecordBatch([record], base_timestamp=self._world.wall_ns() // 1_000_000).encode()
         told = f"A Produce of one record to {topic}-0 over the raw protocol"
         try:

@@ -52,7 +52,7 @@ async def commit(cluster: WireCluster, operation: CommitPosition) -> Completion:
     except WireError as error:
         return Completion(Outcome.FAIL, (), type(error).__name__, str(error))
     positions = [(operation.topic, operation.partition, operation.offset), *operation.beside]
-    # A member goes on from here, and would believe the epoch.
+    # A member that continues from this offset would use the epoch, so give it none.
     told = [NOTHING if operation.member else _told_with(offset) for _, _, offset in positions]
     try:
         answer = await cluster.ask(

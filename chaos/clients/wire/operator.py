@@ -209,7 +209,7 @@ class Operator:
             ApiKey.CREATE_PARTITIONS, topics=[wanted], timeout_ms=REQUEST_TIMEOUT_MS
         )
         code = answer.results[0].error_code
-        if code not in (0, INVALID_PARTITIONS):  # which says that it has as many already
+        if code not in (0, INVALID_PARTITIONS):  # it has that many already
             raise WireError(f"topic {topic.name} does not grow: {kafka_name(code)}")
 
     async def _add_missing(self, topic: TopicSpec) -> None:

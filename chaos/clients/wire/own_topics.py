@@ -100,7 +100,7 @@ class OwnTopics:
         }
         batch = RecordBatch(
             records=[Record(value=json.dumps(told).encode())],
-            # The broker's clock may be hours from ours, and refuse our time.
+            # The broker's clock may differ from ours by hours, and it would refuse our time.
             base_timestamp=NO_TIMESTAMP,
             max_timestamp=NO_TIMESTAMP,
         )

@@ -58,7 +58,7 @@ class IdentifiedProducer:
         return await self._cluster.ask(address, api, **fields)
 
     def _known(self) -> Identity:
-        assert self._identity is not None  # it has begun
+        assert self._identity is not None  # the producer has begun
         return self._identity
 
     async def _init(self) -> Identity:

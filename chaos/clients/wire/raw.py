@@ -159,7 +159,7 @@ class RawClient:
                 state = view.state(read.topic, read.partition)
                 followers += [PartitionRead(read.topic, read.partition, n) for n in state.followers]
         except WireError as error:
-            # Of no partition can it be said then that all its replicas were read.
+            # Without metadata it is not known whether all replicas of any partition were read.
             for read in whole:
                 read.complete, read.error, read.detail = False, type(error).__name__, str(error)
         return followers
@@ -187,8 +187,7 @@ class RawClient:
         asked = (
             leader if read.replica is None else await self._cluster.follower(leader, read.replica)
         )
-        # From the start even after a failure: half of one leader's log and half of the next one's
-        # is nobody's log.
+        # Read from the start even after a failure: halves of two leaders' logs need not fit.
         read.records.clear()
         read.size_bytes = 0
         read.late = None
@@ -206,7 +205,8 @@ class RawClient:
                 raise WireError(f"{read.name}: not read to the end in time")
             answer = await self._fetch(asked, read, FUTURE_REPLICA if read.late else CONSUMER)
             if read.late:
-                # As far as the leader has committed, and no answer about what is stable there.
+                # Such a fetch reads up to the leader's high watermark, and its answer names no last
+                # stable offset.
                 read.high_watermark, read.last_stable_offset = end, None
             else:
                 read.high_watermark = answer.high_watermark
@@ -215,7 +215,7 @@ class RawClient:
                 read.log_start = answer.log_start_offset
             read.take(answer, self._nonce)
             read.complete = read.next_offset >= max(end, read.high_watermark)
-            # A long log takes many answers; that alone makes nobody late.
+            # A long log takes many answers, so time alone does not show that a follower is late.
             is_behind = read.late is not None or read.high_watermark < end
             is_late = read.replica is not None and is_behind and self._world.monotonic() > late_at
             if is_late and not read.complete:

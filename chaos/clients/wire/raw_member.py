@@ -138,7 +138,7 @@ class _Member:
         return name is None
 
     async def _ask(self, api: ApiKey, **fields: Any) -> Any:
-        assert self._coordinator is not None  # it was found
+        assert self._coordinator is not None  # `find` has set it
         return await self._cluster.ask(
             self._coordinator, api, group_id=self._operation.group, **fields
         )
@@ -234,7 +234,7 @@ class _Consumer(_Member):
 
     async def leave(self) -> int:
         epoch, code = self._epoch, await self._say(member_epoch=LEAVE_EPOCH)
-        self._epoch = epoch  # what it was as a member
+        self._epoch = epoch  # the epoch that it had as a member
         return code
 
     async def _say(self, **fields: Any) -> int:

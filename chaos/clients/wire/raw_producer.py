@@ -154,11 +154,11 @@ class RawProducer(TransactionalProducer):
         except Refused as error:
             if outcome is Outcome.INFO:
                 outcome = send_outcome(error.name, single_attempt=error.attempts == 1)
-            # A batch that the leader must refuse changes nothing of what follows.
+            # A batch that the leader must refuse does not affect later batches.
             return self._unsent(send, outcome, error, broken=not raw.as_former and raw.joins)
         self._note(identity, place, batch, len(send.values), raw.first_sequence)
         await self._send_again(identity, place, raw.again)
-        if raw.is_repeated:  # as a client does that has lost the first answer
+        if raw.is_repeated:  # like a client that did not get the first answer
             offsets += await self._repeated(place, batch)
         records = [
             Record(

@@ -103,7 +103,7 @@ class WireCluster:
 
     async def serves(self, api: ApiKey) -> bool:
         """Return whether the first bootstrap broker that can be reached lists this API."""
-        await self.view([])  # raises if none can be
+        await self.view([])  # raises WireError if none can be reached
         return any([await connection.serves(api) for connection in self._connections.values()])
 
     async def ask_any(self, api: ApiKey, **fields: Any) -> Struct:

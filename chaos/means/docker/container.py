@@ -256,5 +256,5 @@ def remove(handle: Any) -> None:
 
     with suppress(docker.errors.NotFound):
         with suppress(docker.errors.APIError):
-            handle.unpause()  # most are not paused, and one that is takes no SIGKILL
+            handle.unpause()  # a paused container takes no SIGKILL; most are not paused
         handle.remove(force=True, v=True)

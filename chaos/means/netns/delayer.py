@@ -121,7 +121,7 @@ class Namespace:
         try:
             self.socket.send(message(VERDICT, 0, queue, verdict))
         except OSError as error:
-            if error.errno != errno.ENOENT:  # the kernel has given it up
+            if error.errno != errno.ENOENT:  # the kernel no longer has the packet
                 raise
 
 
@@ -175,7 +175,7 @@ def main(name: str, paths: list[str]) -> None:
     for path in paths:
         namespace = Namespace(path)
         watched.register(namespace.socket, selectors.EVENT_READ, namespace)
-    control.bind(f"\0{name}")  # whoever can speak to it knows that all is ready
+    control.bind(f"\0{name}")  # last: the socket exists only when everything is ready
     watched.register(control, selectors.EVENT_READ)
     while True:
         for key, _ in watched.select(delayer.wait_s()):

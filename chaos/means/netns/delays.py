@@ -65,7 +65,7 @@ class Delays:
         deadline = time.monotonic() + ORDER_TIMEOUT_S
         while time.monotonic() < deadline and self._child.running:
             with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as ours:
-                ours.bind("")  # a name of the kernel's choice, for the answer
+                ours.bind("")  # the kernel chooses a name, to which the answer is sent
                 ours.settimeout(ORDER_TIMEOUT_S)
                 try:
                     ours.connect(f"\0{self._name}")

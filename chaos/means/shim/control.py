@@ -52,7 +52,7 @@ class Shim:
         """Prepare the shim. `root` is the node's data; the shim's own files lie in `home`, outside
         of it."""
         home.mkdir(parents=True, exist_ok=True)
-        root.mkdir(parents=True, exist_ok=True)  # what is not there cannot be watched
+        root.mkdir(parents=True, exist_ok=True)  # a directory that does not exist cannot be watched
         self.medium = Medium(root.resolve(), home / "ledger")
         self._control_file = home / "control"
         self._control_file.write_bytes(bytes(mmap.PAGESIZE))
@@ -82,7 +82,7 @@ class Shim:
         """Make the node's clock run faster or, if negative, slower by this many parts per
         million."""
         now_ns = time.time_ns()
-        self._offset_ns += self._skewed_ns(now_ns)  # what it has gained so far, it keeps
+        self._offset_ns += self._skewed_ns(now_ns)  # keep the time gained so far
         self._skew_ppm, self._skew_since_ns = ppm, now_ns
         self._write()
 
@@ -161,8 +161,8 @@ class Shim:
         self._control.close()
 
     def _write(self) -> None:
-        # The offset is written with what belongs to it, before anybody can map half of it: the
-        # node reads each word by itself, and a moment of a wrong clock is what this is about.
+        # Write the offset together with the skew: the node reads each word separately, and half of
+        # a change would show it a wrong clock for a moment.
         held = _HELD.unpack_from(self._control, _HELD_AT)[0]
         waiting = _HELD.unpack_from(self._control, _WAITING_AT)[0]
         _BLOCK.pack_into(

@@ -161,8 +161,8 @@ class Medium:
             if path.endswith(SEGMENT) and synced < size:
                 self._failed.setdefault(path, []).append((synced, size))
         else:
-            # Made larger before it is written: for a mapping, whose writes nobody sees. And of two
-            # syncs at once, each of which took the size before it began, the older may end last.
+            # Never lower the size. A file may be enlarged and then written through a mapping, whose
+            # writes are not seen; and of two syncs at the same time, the older may end last.
             self._sizes[path] = max(synced, size)
 
     def _cut(self, path: str, size: int) -> None:
@@ -173,7 +173,7 @@ class Medium:
     def _moved(self, old: str, new: str) -> None:
         """Update the recorded names and sizes after a rename of a file, or of a directory with its
         content."""
-        replaced = new in self._names  # after a loss, one of the two has the name
+        replaced = new in self._names  # a loss of power leaves the old file or the new one
         self._forget(new)
         for path in [path for path in self._sizes if _is_in(path, old)]:
             self._sizes[new + path[len(old) :]] = self._sizes.pop(path)

@@ -101,7 +101,7 @@ class SimCluster:
             if member.medium.has_failed() or member.disk.trouble.has_failed_sync:
                 member.crash(self.lose_power)
             elif member.is_running and member.disk.trouble.refusal not in ("", NO_SPACE):
-                member.crash()  # its disk was mounted again
+                member.crash()  # mounting its disk again needs a restart
             if member.is_paused or not member.is_running:
                 struck.append(number)
             member.clock.set_right()

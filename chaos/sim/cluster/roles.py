@@ -93,7 +93,7 @@ def _controller(cluster: Peopled) -> tuple[int, ...]:
 
 def _leader(cluster: Peopled) -> tuple[int, ...]:
     if cluster.nodes == 1:
-        return (1,)  # a single node has every role, also while it is down
+        return (1,)  # a single node has every role, even while it is down
     state = focus(cluster)
     return () if state is None or state.leader < 1 else (state.leader,)
 

@@ -111,7 +111,7 @@ class KnownLog:
             first = min(self.offsets.log_end, log.log_end_offset)
             if log.log_start_offset > self.offsets.log_end:
                 first = log.log_start_offset
-                self._cut(0)  # a follower has begun anew where its leader's log starts
+                self._cut(0)  # a follower has restarted its log at its leader's log start
             elif first < self.offsets.log_end:
                 self._cut(first)
         self.added = []

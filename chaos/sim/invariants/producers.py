@@ -21,7 +21,7 @@ def sequences_continue(known: KnownLog, log: PartitionLog) -> Iterator[str]:
         if producer_id < 0:
             continue
         if epochs.get(producer_id) != epoch:
-            last.pop(producer_id, None)  # by a marker, too, whose epoch is newer (KIP-890)
+            last.pop(producer_id, None)  # a marker may begin the epoch, too (KIP-890)
         before = last.get(producer_id)
         if before is not None and one.marker is None:
             follows = increment_sequence(before.last_sequence, 1)

@@ -80,7 +80,7 @@ class LocalCluster:
                 member.start()
             self.wait_ready()
             equipment.sync(self.members())
-        except BaseException:  # also for Ctrl-C
+        except BaseException:  # including KeyboardInterrupt
             self.stop()
             raise
 

@@ -104,7 +104,7 @@ def plain(nodes: int) -> Layout:
 
 def proxied(nodes: int) -> Layout:
     """Return a layout with proxies on a loopback network that no other cluster uses."""
-    # Free on every address: another process may listen on 0.0.0.0, which takes ours as well.
+    # Choose ports that are free on every address: a process on 0.0.0.0 would take ours, too.
     found = free_ports(len(LISTENERS), "0.0.0.0")
     ports = {name: (found[i],) * nodes for i, name in enumerate(LISTENERS)}
     for network in NETWORKS:

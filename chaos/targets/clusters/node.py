@@ -59,7 +59,7 @@ class LocalNode:
                 name=f"node {self.number}",
                 log=self.log,
                 environment={**self.environment, **(self.shim.environment if self.shim else {})},
-                directory=self.directory,  # where a JVM that crashes leaves its report
+                directory=self.directory,  # a JVM that crashes writes its report there
             )
         except OSError as error:
             raise TargetError(

@@ -20,7 +20,7 @@ from reference_impl.wire.messages import request_definition
 API_VERSIONS_VERSION = 0  # the version that every broker answers
 METADATA_VERSION = 7  # the first with leader epochs (KIP-320)
 DESCRIBE_QUORUM_VERSION = 0
-LIST_VERSION = 0  # of groups, and of transactions
+LIST_VERSION = 0  # ListGroups and ListTransactions
 METADATA_TOPIC = "__cluster_metadata"
 
 

@@ -61,8 +61,8 @@ def _addresses(layout: Layout, node: int) -> dict[str, str]:
         "controller.quorum.voters": ",".join(f"{n}@{where}" for n, where in quorum.items()),
         "controller.listener.names": "CONTROLLER",
         "listeners": ",".join(bound),
-        # The controller's too: a new leader of the quorum tells its peers this endpoint (KIP-853,
-        # BeginQuorumEpoch), and otherwise the one it is bound to, past the proxies.
+        # Advertise the controller's listener, too. A new leader of the quorum names it to its peers
+        # (KIP-853, BeginQuorumEpoch); otherwise it would name the one behind the proxies.
         "advertised.listeners": ",".join(told),
         "inter.broker.listener.name": "INTERNAL",
         "listener.security.protocol.map": ",".join(f"{name}:PLAINTEXT" for name in LISTENERS),

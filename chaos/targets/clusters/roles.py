@@ -87,8 +87,8 @@ def _coordinator(
 
 def _follower(cluster: Askable) -> tuple[int, ...]:
     if cluster.nodes == 1:
-        # Nobody follows a lone node. A nemesis that strikes roles by turns would strike nothing
-        # there now and then; so that node has this role, too.
+        # A single node has no follower. It gets that role, too, so that a nemesis that strikes the
+        # roles in turn always strikes a node.
         return _leader(cluster)
     view = focus(cluster)
     if view is None:

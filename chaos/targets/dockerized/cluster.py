@@ -166,7 +166,7 @@ class ContainerTarget(Equippable, ABC):
         direct = sidecar.seen(PORTS["CLIENT"])
         member = ContainerNode(number, (), direct, directory / "nodes" / str(number))
         member.disk, member.data = disk, directory / "data" / str(number)
-        member.data.mkdir(parents=True, exist_ok=True)  # or a link to a disk; else Docker makes it
+        member.data.mkdir(parents=True, exist_ok=True)  # it may be a link to a disk
         return member
 
     @property

@@ -63,7 +63,7 @@ def _move_replicas(cluster: LocalCluster, fault: MoveReplicas) -> list[int]:
     view = roles.focus(cluster)
     if view is None:
         return []
-    # The first leaves where all are there; else those that are missing come back, behind the rest.
+    # If all nodes are replicas, remove the first one; else append the missing ones.
     everybody = set(range(1, cluster.nodes + 1))
     missing = sorted(everybody - set(view.replicas))
     wanted = [*view.replicas, *missing] if missing else [*view.replicas[1:]] or [*view.replicas]
@@ -86,7 +86,7 @@ def _admin_storm(cluster: LocalCluster, fault: AdminStorm) -> list[int]:
     wanted = [f"{cluster.topic_prefix}storm-{next(_storms)}" for _ in range(fault.topics)]
     made = _ask(cluster, ApiKey.CREATE_TOPICS, **_creation(wanted)).topics
     names = [row.name for row in made if row.error_code == ErrorCode.NONE]
-    if not names:  # do not change what somebody else has created
+    if not names:  # do not change topics of somebody else
         return []
     steps: Sequence[tuple[ApiKey, Callable[[list[str]], dict[str, Any]]]] = (
         (ApiKey.INCREMENTAL_ALTER_CONFIGS, _alteration),
@@ -134,7 +134,7 @@ def _deletion(names: list[str]) -> dict[str, Any]:
 
 
 def _interesting(cluster: LocalCluster) -> tuple[str, int]:
-    roles.focus(cluster)  # says so, if there is none
+    roles.focus(cluster)  # raises if there is none
     assert cluster.focus is not None
     return cluster.focus
 

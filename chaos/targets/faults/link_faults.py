@@ -125,7 +125,8 @@ def toxic_of(fault: Any) -> Toxic:
 
 def _poison(cluster: LocalCluster, fault: Any) -> list[int]:
     links, toxic, struck = cluster.open_links(), toxic_of(fault), []
-    where: Where = fault.where if cluster.nodes > 1 else "clients"  # a lone node has no others
+    # A single node has only the links of its clients.
+    where: Where = fault.where if cluster.nodes > 1 else "clients"
     for node in cluster.resolve(fault.node):
         names = links_of(node, _others(cluster, node), where)
         there = [name for name in names if name in links.names]

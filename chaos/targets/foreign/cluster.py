@@ -85,7 +85,7 @@ class ForeignCluster(LocalCluster):
     def _heal(self, fault: Heal) -> Performed:
         try:
             helped = self.undoings.undo()
-        finally:  # nodes come back even if something else is not ready
+        finally:  # bring nodes back even if this failed
             performed = super()._heal(fault)
         return Performed(fault, tuple(sorted({*helped, *performed.nodes})), performed.note)
 

@@ -32,17 +32,17 @@ DROP_OR_REFUSE = (
     "iptables -w -C $list -j touchstone-$list 2>/dev/null"
     " || iptables -w -I $list -j touchstone-$list || exit 1; done; "
 )
-"""Shell commands that make lists of rules of Touchstone's own, and choose what a rule does."""
+"""Shell commands that create Touchstone's own iptables chains, and choose the rules' target."""
 CUT = DROP_OR_REFUSE + (
     "iptables -w -A touchstone-OUTPUT -p tcp -d {peer} -m conntrack --ctdir ORIGINAL -j $how"
 )
-"""Stops the connections that this host opens towards the peer, not those that the peer opens."""
+"""The command that stops connections which this host opens to the peer, not the reverse."""
 HEAL = (
     "for list in INPUT OUTPUT; do iptables -w -D $list -j touchstone-$list; "
     "iptables -w -F touchstone-$list; iptables -w -X touchstone-$list; done 2>/dev/null; true"
 )
 POD_TRIES = 30
-"""How often, once a second, a pod is looked for before the owner is told what kubectl says."""
+"""The number of attempts, one a second, to find a pod; after the last, report kubectl's error."""
 
 
 class BadDriver(Exception):
@@ -93,7 +93,7 @@ def _ssh(table: Mapping[str, Any], host: str, place: Place) -> Commands:
     unit = shlex.quote(table.get("unit", "kafka"))
 
     def there(script: str) -> tuple[str, ...]:
-        return (*program, host, script)  # the shell of the other host splits it into words
+        return (*program, host, script)  # the remote shell splits it into words
 
     found = {
         "start": there(f"systemctl start {unit}"),

@@ -108,7 +108,7 @@ class ForeignProcess:
         self._ended = self.paused = False
         self._seen = None
         if self._node.pid_file is not None:
-            self._node.pid_file.unlink(missing_ok=True)  # of the process that ran before
+            self._node.pid_file.unlink(missing_ok=True)  # written by the previous process
         self._started_s = time.monotonic()
         try:
             if ours:
