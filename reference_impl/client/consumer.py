@@ -222,7 +222,7 @@ class Consumer(Machine):
 
         membership = self._need_group()
         if offsets and self._subscription.mode is Mode.GROUP and not membership.is_member:
-            # A coordinator whose group is empty would take it for a commit by nobody, and accept.
+            # If the group is empty, the coordinator would accept it as a commit without a member.
             raise ClientError(
                 "COMMIT_FAILED", "the group has removed this consumer: poll to join again"
             )
@@ -282,7 +282,7 @@ class Consumer(Machine):
         if self._membership is not None and self._closing is None:
             self._membership.run(is_polling)
         if self._closing is None:
-            # Not before somebody asks: the application may seek after it has assigned.
+            # Look positions up only when needed: the application may seek after it assigns.
             self._positions.run(is_wanted=is_polling or bool(self._position_calls))
         if self._poll_call is not None:
             self._go_on_polling(self._poll_call)

@@ -239,7 +239,7 @@ class Producer(Machine):
             elif self._accumulator.has_room(estimated_size(send.record)):
                 self._accept(send, sorted(topic.leaders))
             else:
-                still_waiting += self._waiting[position:]  # nobody overtakes; all came later
+                still_waiting += self._waiting[position:]  # later sends must not overtake this one
                 break
         self._waiting = still_waiting
         if still_waiting:

@@ -131,7 +131,7 @@ def heartbeat(broker: Broker, *, want_shut_down: bool = False) -> Generator[Effe
         current_metadata_offset=broker.applied_end_offset - 1,
         want_shut_down=want_shut_down,
     )
-    # Half of the session, as in Kafka: so that the next controller hears of this broker in time.
+    # Half of the session, as in Kafka, so that there is time left to reach the next controller.
     timeout_ms = broker.config.number(SESSION_TIMEOUT) // 2
     answer = yield from ask_controller(broker, ApiKey.BROKER_HEARTBEAT, body, timeout_ms)
     if answer.error_code != ErrorCode.NONE:

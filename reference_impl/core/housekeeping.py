@@ -40,7 +40,7 @@ def start(broker: Broker) -> Iterator[Effect]:
     """Set the timers of the first round of each kind of work."""
     yield _next_checkpoints(broker)
     yield _next_expiry(broker)
-    yield SetTimer(_FILES, _NEXT_SLICE_MS)  # deletions that the end of the last process cut short
+    yield SetTimer(_FILES, _NEXT_SLICE_MS)  # deletions that the last process did not finish
     yield SetTimer(_RETENTION, broker.config.number("log.initial.task.delay.ms"))
     if broker.config.flag("log.cleaner.enable"):
         yield SetTimer(_CLEANER, broker.config.number("log.cleaner.backoff.ms"))

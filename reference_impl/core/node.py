@@ -107,7 +107,7 @@ class Node:
         else:
             broker = self.broker
             broker.moment.enter(event)
-        # A list, not a chain of generators: to resume each of them costs more than what it does.
+        # A list is faster than a chain of generators, each of which would be resumed per effect.
         effects: list[Effect] = []
         try:
             self._take(broker, event, effects)

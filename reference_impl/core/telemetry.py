@@ -215,7 +215,7 @@ class Telemetry:
 
     def _check_push(self, instance: Instance, request: Request) -> None:
         body = request.body
-        if instance.is_terminating:  # it has said that this would not come
+        if instance.is_terminating:  # it has announced its last push already
             raise Refused(ErrorCode.INVALID_REQUEST)
         if not instance.may_push(self._moment.monotonic_ms) and not body.terminating:
             raise Refused(ErrorCode.THROTTLING_QUOTA_EXCEEDED)

@@ -104,7 +104,7 @@ class ClientDriver:
         try:
             effects = self._machine.step(event)
         except Exception as error:
-            # A fault of the machine itself: whoever waits must not wait for ever.
+            # A bug of the machine itself: fail all pending calls, so that no caller waits for ever.
             log.exception("the client failed at %s", type(event).__name__)
             for call_id in list(self._calls):
                 self._fail(Fail(call_id, ClientError("CLIENT_FAILED", f"internal error: {error}")))

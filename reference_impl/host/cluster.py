@@ -143,7 +143,7 @@ class _Cluster:
             return max(status, 0)
         if len(self._addresses) < len(self._children):
             print(f"{SAID}node {node} cannot start: {self._last_words(node)}", file=sys.stderr)
-            self._stop()  # a cluster that did not come up as a whole is none
+            self._stop()  # without this node the cluster is incomplete
         else:
             print(
                 f"{SAID}node {node} has ended, status {status}, see {self._log(node)}; to start it"

@@ -58,7 +58,7 @@ class Outgoing(asyncio.Protocol):
             self._asked[effect.request_id] = (effect.api_key, effect.api_version)
         if self._transport is None or self._login is not None:
             self._unsent.append(frame)
-        elif not self._transport.is_closing():  # else connection_lost is about to come
+        elif not self._transport.is_closing():  # if it closes, connection_lost follows
             self._transport.write(frame)
 
     def abandon(self) -> None:

@@ -251,7 +251,7 @@ async def _serve(plan: Plan) -> int:
     lock = DirectoryLock(plan.directory)
     server = Server(plan.config)
     try:
-        # The ports come first, since the node advertises them; nobody is let in before it is up.
+        # Bind the ports first, since the node advertises them; accept no client before it is up.
         ports = [await _listen(server, listener) for listener in plan.listeners]
         host = NodeHost(make_node(plan, ports), end, plan.surroundings.resolve, plan.directory)
         host.start()

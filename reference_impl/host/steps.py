@@ -33,7 +33,7 @@ class LongestSteps:
         self._steps: list[tuple[float, int, str]] = []
         """A heap: seconds, wall clock in milliseconds, and the event."""
         self._write_at_s: float | None = None
-        """When the file is to be written, or None if nothing is new."""
+        """The time at which to write the file, or None if nothing is new."""
         self._written_at_s = float("-inf")
 
     def note(self, took_s: float, now_s: float, named: Callable[[], str]) -> None:

@@ -27,9 +27,9 @@ class Lane(StrEnum):
     COORDINATOR = "coordinator"
     CONTROLLER = "controller"
     QUORUM = "quorum"
-    """For votes, which must not wait for other requests (KafkaNetworkChannel)."""
+    """The lane of votes, which must not wait for other requests (KafkaNetworkChannel)."""
     METADATA = "metadata"
-    """For fetches of the metadata log, which the leader holds back until there are new records."""
+    """The lane of fetches of the metadata log, which the leader holds back until it has records."""
 
 
 @dataclass(frozen=True, slots=True)

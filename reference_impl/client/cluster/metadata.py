@@ -181,6 +181,6 @@ class Metadata:
             if not is_same:
                 self._epochs_seen.pop(TopicPartition(row.name, partition.partition_index), None)
         if row.error_code and before is not None and not topic.leaders:
-            topic.leaders = before.leaders  # a passing error makes no partition disappear
+            topic.leaders = before.leaders  # keep known partitions during a temporary error
             topic.topic_id = before.topic_id
         return topic

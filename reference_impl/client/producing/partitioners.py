@@ -87,4 +87,4 @@ class RoundRobinPartitioner:
         return chosen
 
     def appended(self, partition: int, size: int) -> None:
-        pass  # the turn has passed when the partition was chosen
+        pass  # choosing the partition has moved the turn already

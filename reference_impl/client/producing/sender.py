@@ -133,7 +133,7 @@ class Sender:
             self._kernel.cancel(("sender",))
             return
         wait_ms = min(wait_ms, max(0, deadline_ms - self._kernel.monotonic_ms))
-        self._kernel.after(wait_ms, ("sender",), lambda: None)  # every step ends with a run
+        self._kernel.after(wait_ms, ("sender",), lambda: None)  # the step itself runs it
 
     def _send(self, node: Node, batches: list[Batch]) -> None:
         of = request_definition(ApiKey.PRODUCE)
@@ -288,7 +288,7 @@ class Sender:
             if is_unresolved:
                 sequences.leave_unresolved(batch)
             elif transactions is None:
-                sequences.want_new_epoch(batch.partition)  # those behind it would find a gap
+                sequences.want_new_epoch(batch.partition)  # later batches would leave a gap
         self._settle_as_failed(batch, error)
         if transactions is not None:
             transactions.problem(error)

@@ -85,7 +85,7 @@ class Fetcher:
             finally:
                 state.position = fetched.next_offset
                 if fetched.leader_epoch >= 0:
-                    if state.leader_epoch < 0:  # the leader which sent it has it
+                    if state.leader_epoch < 0:  # the leader's log has that epoch
                         state.valid_epoch = fetched.asked_epoch
                     state.leader_epoch = fetched.leader_epoch
             if not fetched.is_drained:

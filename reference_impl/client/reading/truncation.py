@@ -83,7 +83,7 @@ class Truncation:
             for partition, (state, _, _, epoch) in asked.items():
                 state.is_looked_up = False
                 if failure.is_unsupported:
-                    state.valid_epoch = epoch  # an old broker cannot tell: go on as before
+                    state.valid_epoch = epoch  # an old broker does not know: read on
                 else:
                     self._positions.wait(partition)
             self._metadata.refresh()

@@ -72,7 +72,7 @@ def checked_acl(wanted: Struct) -> Acl:
 
 def create_acls(controller: Controller, acls: Sequence[Acl]) -> None:
     """Add these entries to the cluster; existing ones stay as they are."""
-    # DEDUPLICATE: an entry has no identity beside what it says.
+    # DEDUPLICATE: entries with equal fields are the same entry.
     new = [acl for acl in dict.fromkeys(acls) if acl not in controller.image.acls]
     if new:
         controller.write([acl.to_record(controller.random_uuid()) for acl in new])

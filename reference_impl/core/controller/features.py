@@ -89,7 +89,7 @@ def records_of_update(controller: Controller, updates: Sequence[Struct]) -> list
                 ErrorCode.INVALID_UPDATE_VERSION,
                 f"Invalid update version {level} for feature {name}. {problem}",
             )
-        if name == KRAFT:  # it is at this level: the quorum keeps it
+        if name == KRAFT:  # its level is a record of the quorum, and is the same
             continue
         records.append(definition("FeatureLevelRecord").new(name=name, feature_level=level))
         if name == ELIGIBLE_REPLICAS and level > 0:

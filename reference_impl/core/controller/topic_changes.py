@@ -133,7 +133,7 @@ def plan_growth(
     factor = len(topic.partitions[0].replicas)
     if assignments is None:
         brokers = controller.image.brokers.values()
-        # Go on where the stripes of the partitions before have ended.
+        # Continue the stripes after the existing partitions.
         found = placed(brokers, count - has, factor, _first_stripe(topic.topic_id) + has)
         return list(enumerate(found, has))
     if len(assignments) != count - has:

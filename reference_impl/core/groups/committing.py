@@ -62,7 +62,7 @@ def commits_of(
     longest = broker.config.number("offset.metadata.max.bytes")
     for image, partition, row in wanted:
         if broker.image.topics_by_id.get(image.topic_id) is not image:
-            # It was deleted while others had their turn.
+            # The topic was deleted while other requests had their turn.
             row.error_code = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
             continue
         metadata = partition.committed_metadata or ""

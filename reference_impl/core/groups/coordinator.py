@@ -167,8 +167,8 @@ class GroupCoordinator(GroupState):
             try:
                 self.delete_offsets(group_id, keys)
             except Refused:
-                # The log of the group cannot be written now; a commit for a topic id that no
-                # longer exists is not answered to anybody (see handlers/offset_fetch.py).
+                # The group's log cannot be written now. The commits stay, but OffsetFetch returns
+                # none whose topic id no longer exists (handlers/offset_fetch.py).
                 continue
             yield Pause()
 
@@ -194,7 +194,7 @@ class GroupCoordinator(GroupState):
         if member_id:
             raise Refused(ErrorCode.UNKNOWN_MEMBER_ID)
         if group is not None:
-            # An empty consumer group makes room.
+            # Replace an empty consumer group.
             self.log.append(records.group_tombstones(group))
         classic = self.groups[group_id] = ClassicGroup(group_id)
         return classic
@@ -208,7 +208,7 @@ class GroupCoordinator(GroupState):
                 raise Refused(
                     ErrorCode.GROUP_ID_NOT_FOUND if version >= 9 else ErrorCode.ILLEGAL_GENERATION
                 )
-            group = ClassicGroup(group_id)  # exists once something is committed
+            group = ClassicGroup(group_id)  # the commit adds it to `groups`
         return group
 
     def forget_if_unused(self, group_id: str) -> None:

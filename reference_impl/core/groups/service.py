@@ -47,7 +47,7 @@ class GroupShard(GroupCoordinator):
         for member in self.rules.members_to_expect(group.members):
             yield from classic_timers.expect_heartbeat(group, member)
         if len(group.members) > self.settings.group_size_max:
-            # The limit was lowered meanwhile: who joins again finds room, or does not (KIP-389).
+            # The limit was lowered: let members join again until the group is full (KIP-389).
             yield from rebalance.prepare(self, group)
 
     def _begin_consumer_group(self, group: ConsumerGroup) -> Iterator[Effect]:

@@ -72,7 +72,7 @@ class GroupState(Shard):
         group = self.groups.get(key.group_id)
         if not isinstance(group, ConsumerGroup):
             if value is None:
-                return  # the end of something that is over already
+                return  # a tombstone of a group that is gone already
             group = self.groups[key.group_id] = ConsumerGroup(key.group_id)
         records.apply(group, key, value)
         if records.ends_group(key, value):

@@ -29,7 +29,7 @@ def handle_add_raft_voter(controller: Controller, request: Request) -> Generator
         check_cluster(quorum, body.cluster_id)
         check_leads(quorum, quorum.turn)
         voter = voter_in(quorum, body)
-        # DEDUPLICATE: who is a voter already is refused. APPLY
+        # DEDUPLICATE: a node that is a voter already is refused. APPLY
         yield from add_voter(quorum, voter, body.timeout_ms, waits=body.ack_when_committed)
     except Refused as refused:
         answer.error_code, answer.error_message = refused.code, refused.message

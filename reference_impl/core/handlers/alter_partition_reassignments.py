@@ -25,7 +25,7 @@ def handle_alter_partition_reassignments(
     if not controller.access.may(request, ALTER_CLUSTER):
         yield Respond(request, RESPONSE.new(error_code=ErrorCode.CLUSTER_AUTHORIZATION_FAILED))
         return
-    # DEDUPLICATE, APPLY: a partition that is where it shall be does not move.
+    # DEDUPLICATE, APPLY: a partition that has these replicas already does not move.
     may_change_factor = request.body.allow_replication_factor_change
     answer = RESPONSE.new(allow_replication_factor_change=may_change_factor)
     for topic in request.body.topics:

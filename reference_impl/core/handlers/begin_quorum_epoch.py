@@ -20,7 +20,7 @@ def handle_begin_quorum_epoch(broker: Broker, request: Request) -> Iterator[Effe
         row = messages.checked_row(quorum, body)
         messages.check_leader_claim(quorum, row)
         endpoint = messages.endpoint_in(quorum, body.leader_endpoints)
-        # DEDUPLICATE: who follows this leader already does nothing.
+        # DEDUPLICATE: a node that follows this leader already does nothing.
         # APPLY
         quorum.hear(row.leader_epoch, row.leader_id, endpoint)
         messages.check_voter(quorum, body.voter_id, row.voter_directory_id)

@@ -114,7 +114,7 @@ def checked(controller: Controller, request: Request, wanted: Struct, times: int
         raise Refused(ErrorCode.INVALID_REQUEST, "Duplicate topic name or id.")
     topic = controller.image.topic_of(wanted.name, wanted.topic_id)
     if not by_id:
-        # Whether there is such a topic is told to those who may know.
+        # Only a client that may describe the topic learns whether it exists.
         require_in(controller, request, DESCRIBE_TOPIC, wanted.name)
     if topic is None:
         raise Refused(

@@ -45,7 +45,7 @@ def handle_describe_quorum(controller: Controller, request: Request) -> Iterator
             answer.nodes = nodes(controller)
         answer.topics = [of_topic(TOPIC, [row])]
     else:
-        # There is one quorum; whoever asks for more is told nothing at all (KafkaRaftClient.java).
+        # There is one quorum: a request for other partitions gets no data (KafkaRaftClient.java).
         for name, indexes in wanted:
             yield GiveWay(request)
             rows = yield from for_each(request, indexes, unknown)

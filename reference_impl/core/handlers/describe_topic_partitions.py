@@ -65,7 +65,7 @@ def handle_describe_topic_partitions(broker: Broker, request: Request) -> Iterat
         row.topic_authorized_operations = broker.access.operations(
             request, ResourceType.TOPIC, row.name
         )
-    if request.body.topics:  # from a list of all topics they are left out
+    if request.body.topics:  # a list of all topics leaves out denied ones
         denied = sorted(set(names) - set(seen))
         body.topics += [refusal(name, ErrorCode.TOPIC_AUTHORIZATION_FAILED) for name in denied]
     # RESPOND

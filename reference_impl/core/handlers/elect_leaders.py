@@ -39,7 +39,7 @@ def handle_elect_leaders(controller: Controller, request: Request) -> Iterator[E
         yield Respond(request, timed_out(body))
         return
     if body.topic_partitions is None:
-        # All topics are asked for: named, and only partitions with an election are told.
+        # For all topics, the answer has only the partitions in which an election was held.
         topics = sorted(controller.image.topics) if answer.error_code == ErrorCode.NONE else []
         for name in topics:
             yield GiveWay(request)
@@ -68,7 +68,7 @@ def timed_out(body: Struct) -> Struct:
         of_topic(wanted.topic, [refused_result(i, TIMED_OUT) for i in wanted.partitions])
         for wanted in body.topic_partitions or []
     ]
-    # A request for no partitions at all is done before any time has passed.
+    # A request that names no partitions needs no time, so it does not time out.
     nothing = body.topic_partitions is not None and not topics
     code = ErrorCode.NONE if nothing else TIMED_OUT.code
     return RESPONSE.new(error_code=code, replica_election_results=topics)

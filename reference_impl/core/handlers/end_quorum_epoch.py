@@ -22,7 +22,7 @@ def handle_end_quorum_epoch(broker: Broker, request: Request) -> Iterator[Effect
     except Refused as refused:
         yield Respond(request, messages.refused(body, quorum, refused.code))
         return
-    # DEDUPLICATE: who hears it twice waits anew.
+    # DEDUPLICATE: a repeated request starts the wait again.
     # APPLY
     endpoint = messages.endpoint_in(quorum, body.leader_endpoints)
     quorum.hear(row.leader_epoch, row.leader_id, endpoint)

@@ -40,6 +40,6 @@ def handle_end_txn(broker: Broker, request: Request) -> Iterator[Effect]:
             code = ErrorCode.INVALID_PRODUCER_EPOCH
         yield Respond(request, RESPONSE.new(error_code=code))
         return
-    # RESPOND: it will come to pass, whatever happens; the markers need not be waited for.
+    # RESPOND: the decision is final, so do not wait for the markers.
     yield Respond(request, RESPONSE.new(producer_id=producer_id, producer_epoch=epoch))
     coordinator.carry_out(body.transactional_id)

@@ -32,7 +32,7 @@ def handle_envelope(broker: Broker, request: Request) -> Iterator[Effect]:
         # RESPOND
         if isinstance(end, Respond):
             answer = answer_to_envelope(forwarded, end.body)
-        else:  # the broker closes its connection to the client, not that to the controller
+        else:  # so that the broker closes the client's connection, not its own to the controller
             answer = RESPONSE.new(error_code=ErrorCode.UNSUPPORTED_VERSION)
     except Refused as refused:
         answer = RESPONSE.new(error_code=refused.code)

@@ -73,7 +73,8 @@ def handle_fetch(broker: Broker, request: Request) -> Iterator[Effect]:
         return
     yield from broker.purgatory.park(fetch, request.body.max_wait_ms)
     if broker.purgatory.changes != changes:
-        # Others had their turn: what was read first may have changed before it was watched.
+        # Others had their turn: partitions may have changed after they were read, but before the
+        # purgatory watched them.
         yield from broker.purgatory.ask(request.connection)
 
 
@@ -98,7 +99,7 @@ class PendingFetch:
         most = broker.config.number("fetch.max.bytes")  # KIP-541
         at_once = broker.throttles.fetched.most_at_once(request)
         if at_once is not None:
-            most = min(most, int(at_once))  # else it would never pass
+            most = min(most, int(at_once))  # a larger answer would exceed the quota for ever
         self._max_bytes = min(request.body.max_bytes, most)
         self._min_bytes = min(request.body.min_bytes, self._max_bytes)
         self._denied: set[WantedKey] | None = None
@@ -181,7 +182,7 @@ class PendingFetch:
             except Refused as refused:
                 row = refusal(wanted.params.partition, refused.code)
                 if refused.code in (UNKNOWN, ErrorCode.UNKNOWN_TOPIC_ID):
-                    row.aborted_transactions = []  # null only for a partition that is there
+                    row.aborted_transactions = []  # null only for a partition that exists
                 reading.must_answer = True
             reading.rows.append((wanted, row))
             yield pause
@@ -241,7 +242,7 @@ class PendingFetch:
             self._note_follower(partition, offset, params.log_start_offset)
         if isolation == READ_COMMITTED and row.records:
             row.aborted_transactions = self._aborted(partition, offset, row.records)
-        # Before v10 a topic's compression.type decides, too, of whose change no session is told.
+        # Before v10 the answer also depends on compression.type, and no session notes its changes.
         if offset >= end and self.request.api_version >= ZSTD_SINCE:
             self._context.is_at_end(wanted, row)
         reading.bytes_read += len(row.records)
@@ -269,7 +270,7 @@ class PendingFetch:
         """Return the aborted transactions that the reader must skip in these records (KIP-98)."""
         rules, end = self._broker.rules, partition.log.last_stable_offset
         if not rules.aborted_transactions(partition, from_offset, end):
-            return []  # nearly always: then nobody need know where the slice ends
+            return []  # nearly always, and cheaper than finding the end of the slice
         *_, (last, _, _) = batches(records.read() if isinstance(records, Slice) else records)
         aborted = rules.aborted_transactions(partition, from_offset, last.last_offset + 1)
         return [

@@ -106,7 +106,7 @@ def check(
             ErrorCode.COORDINATOR_NOT_AVAILABLE, "This broker does not coordinate share groups."
         )
     # DEDUPLICATE: a topic that exists is not made again.
-    # APPLY: the first question makes the topic, and is asked to come again, as in Kafka.
+    # APPLY: as in Kafka, the first request creates the topic, and its client must ask again.
     of_transactions = kind == TRANSACTION
     coordinators = broker.transactions if of_transactions else broker.groups
     topic = coordinators.topic.name

@@ -26,8 +26,8 @@ def handle_heartbeat(broker: Broker, request: Request) -> Iterator[Effect]:
         if is_rebalancing(coordinator, request.body.group_id):
             code = ErrorCode.REBALANCE_IN_PROGRESS
     except Refused as refused:
-        # While the group is loaded, nobody can say more: clients of old versions do not know the
-        # error, and sessions begin anew afterwards (GroupCoordinatorService.java, heartbeat).
+        # While the group is being loaded, answer NONE: old clients do not know the error, and all
+        # sessions start again afterwards (GroupCoordinatorService.java, heartbeat).
         is_loading = refused.code is ErrorCode.COORDINATOR_LOAD_IN_PROGRESS
         code = ErrorCode.NONE if is_loading else refused.code
     # RESPOND

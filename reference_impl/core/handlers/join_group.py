@@ -24,7 +24,7 @@ def handle_join_group(broker: Broker, request: Request) -> Iterator[Effect]:
         # VALIDATE
         check(broker, request)
         coordinator = broker.groups.of(request.body.group_id)
-        # DEDUPLICATE and APPLY: joining.py tells retries from news.
+        # DEDUPLICATE and APPLY: joining.py recognises retries.
         yield from join(coordinator, request)
     except Refused as refused:
         # RESPOND

@@ -37,7 +37,7 @@ def handle_leave_group(broker: Broker, request: Request) -> Iterator[Effect]:
         for wanted in members:
             if not isinstance(group, ConsumerGroup):
                 yield GiveWay(request)
-                group = coordinator.group(request.body.group_id)  # it may be another by now
+                group = coordinator.group(request.body.group_id)  # it may have been replaced
             row = RESPONSE.struct(
                 "MemberResponse",
                 member_id=wanted.member_id,
@@ -45,7 +45,7 @@ def handle_leave_group(broker: Broker, request: Request) -> Iterator[Effect]:
             )
             rows.append(row)
             try:
-                # DEDUPLICATE: who has left is unknown.
+                # DEDUPLICATE: a member that has left is unknown.
                 if group is None:
                     raise Refused(ErrorCode.UNKNOWN_MEMBER_ID)
                 # APPLY: at once in a classic group; a consumer group changes once for all of them.

@@ -28,9 +28,9 @@ def handle_list_groups(broker: Broker, request: Request) -> Iterator[Effect]:
     for coordinator, group in broker.groups.every():
         yield GiveWay(request)
         try:
-            coordinator.partition()  # the answer waits for what it tells of
+            coordinator.partition()  # the answer waits for the group's records
         except Refused:
-            continue  # another broker tells of it
+            continue  # another broker lists this group
         if (
             (not states or group.state.value.lower() in states)
             and (not types or group.kind in types)

@@ -49,7 +49,7 @@ def handle_list_offsets(broker: Broker, request: Request) -> Iterator[Effect]:
         yield GiveWay(request)
         answer = RESPONSE.struct("ListOffsetsTopicResponse", name=name)
         body.topics.append(answer)
-        # A partition that is named twice gets one answer: that this is not allowed.
+        # A partition that is named twice gets one row, with an error.
         for wanted in {row.partition_index: row for row in rows}.values():
             yield GiveWay(request)
             row = RESPONSE.struct(
@@ -105,7 +105,7 @@ def find_one(
                     rules.check_end_is_known(partition.high_watermark, partition.epoch_start_offset)
                 return found
             yield GiveWay(request)
-            if find(broker.image, topic, None, index) is not partition:  # it may be gone meanwhile
+            if find(broker.image, topic, None, index) is not partition:  # deleted meanwhile
                 raise Refused(ErrorCode.NOT_LEADER_OR_FOLLOWER)
 
 

@@ -99,7 +99,7 @@ def of_id(broker: Broker, request: Request, wanted: Struct) -> Struct:
     if topic is None:
         return refusal(None, wanted.topic_id, ErrorCode.UNKNOWN_TOPIC_ID)
     if not broker.access.may(request, DESCRIBE_TOPIC, topic.name):
-        # An id is no secret, a name is.
+        # The client knows the id, but must not learn the name.
         return refusal(None, wanted.topic_id, ErrorCode.TOPIC_AUTHORIZATION_FAILED)
     return described(broker, request, topic)
 
@@ -107,7 +107,7 @@ def of_id(broker: Broker, request: Request, wanted: Struct) -> Struct:
 def of_name(broker: Broker, request: Request, name: str) -> Struct:
     """Answer for a topic requested by name."""
     if not broker.access.may(request, DESCRIBE_TOPIC, name):
-        return denial(name)  # whether there is such a topic has not even been looked up
+        return denial(name)  # the same answer whether or not the topic exists
     topic = broker.image.topics.get(name)
     if topic is not None:
         return described(broker, request, topic)
@@ -122,8 +122,8 @@ def of_name(broker: Broker, request: Request, name: str) -> Struct:
             create_topic(broker, name)
         except Refused as refused:
             return refusal(name, ZERO_UUID, refused.code)
-    # Kafka creates in the background and asks the client to come again; so do we, although the
-    # topic is there already: no client should depend on less (AutoTopicCreationManager.java).
+    # Kafka creates the topic in the background, and the client must ask again. Answer in the same
+    # way, so that no client depends on a faster creation (AutoTopicCreationManager.java).
     return refusal(name, ZERO_UUID, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
 
 

@@ -94,10 +94,10 @@ def commit(broker: Broker, request: Request, wanted: list[WantedCommit]) -> Iter
         request.api_version,
     )
     check_commit(broker, group, committer, wanted)
-    # APPLY: only once it is in the log, it counts.
+    # APPLY: the commit takes effect only when it is in the log.
     coordinator.commit(body.group_id, commits, records)
     if isinstance(group, ConsumerGroup):
         return
     member = group.members.get(body.member_id)
     if member is not None and group.state in (State.STABLE, State.PREPARING_REBALANCE):
-        yield from timers.expect_heartbeat(group, member)  # a commit, too, shows that it lives
+        yield from timers.expect_heartbeat(group, member)  # a commit renews the session, too

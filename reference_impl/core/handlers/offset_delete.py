@@ -55,7 +55,7 @@ def checked_group(broker: Broker, group_id: str) -> Group:
     if group is None or group.state is State.DEAD:
         raise Refused(ErrorCode.GROUP_ID_NOT_FOUND)
     if not group.is_empty and group.protocol_type != CONSUMER_PROTOCOL:
-        raise Refused(ErrorCode.NON_EMPTY_GROUP)  # nobody can tell what its members read
+        raise Refused(ErrorCode.NON_EMPTY_GROUP)  # the topics of its members are unknown
     return group
 
 

@@ -154,7 +154,7 @@ def asked_for(
         by_topic.setdefault(name, []).append(index)
     for name, indexes in by_topic.items():
         image = broker.image.topics.get(name)
-        if image is not None:  # Kafka leaves out what has no id any more
+        if image is not None:  # Kafka leaves out topics that were deleted
             yield name, image.topic_id, indexes
 
 
@@ -165,7 +165,7 @@ def partition_row(
     code = ErrorCode.UNKNOWN_TOPIC_ID if by_id and topic is None else ErrorCode.NONE
     committed = offsets.get((topic.name if topic is not None else name, index), NO_OFFSET)
     if topic is not None and committed.topic_id not in (ZERO_UUID, topic.topic_id):
-        committed = NO_OFFSET  # it was for a topic of the same name that is gone
+        committed = NO_OFFSET  # committed for a deleted topic of the same name
     if committed is UNSTABLE:
         code = ErrorCode.UNSTABLE_OFFSET_COMMIT
     return RESPONSE.struct(

@@ -145,7 +145,7 @@ def append_one(
     try:
         if is_large(header, partition.config):
             data = yield from surveyed(broker, request, partition, data)
-            # Others had their turn meanwhile: the topic may be gone, the transaction ended.
+            # Check again after other requests: the topic may be deleted, or the transaction ended.
             partition, _, _ = yield from check_request(broker, request, topic, wanted)
         return partition, append_to(broker, partition, data)
     except Refused as refused:
@@ -195,7 +195,7 @@ def check_access(broker: Broker, request: Request, topic: Struct) -> None:
     """Raise Refused unless the producer may write to this topic."""
     image = broker.image.topic_of(topic.name, topic.topic_id)
     name = topic.name or (image.name if image is not None else None)
-    if name:  # nothing to authorize for an unknown id, which the caller refuses
+    if name:  # an unknown id has no name to check; the caller refuses it
         broker.access.require(request, WRITE_TOPIC, name)
 
 

@@ -131,4 +131,4 @@ def group_of(coordinator: GroupCoordinator, body: Struct) -> Group:
         return group
     if body.generation_id >= 0:
         raise Refused(ErrorCode.ILLEGAL_GENERATION)
-    return ClassicGroup(body.group_id)  # exists once something is written
+    return ClassicGroup(body.group_id)  # the commit adds it to the coordinator's groups

@@ -19,7 +19,7 @@ def handle_unregister_broker(controller: Controller, request: Request) -> Iterat
     """Remove the registration of a broker, which an administrator says will not come back."""
     answer = RESPONSE.new(error_message=None)
     try:
-        # VALIDATE, DEDUPLICATE (who is forgotten already is not registered), APPLY
+        # VALIDATE, DEDUPLICATE (a removed broker is not registered), APPLY
         controller.access.require(request, ALTER_CLUSTER)
         unregister_broker(controller, request.body.broker_id)
     except Refused as refused:

@@ -54,7 +54,7 @@ def handle_write_txn_markers(broker: Broker, request: Request) -> Iterator[Effec
                     appended.append((replication_of(broker, name, index), row))
                 yield GiveWay(request)
             result.topics.append(topic_result(name, rows))
-    # RESPOND, once every marker is on every replica: else a transaction could be complete without.
+    # RESPOND once every marker is on every replica: a complete transaction must not lose one.
     for wait, row in appended:
         try:
             yield wait

@@ -158,7 +158,7 @@ class PartitionLog(ReadableLog):
     ) -> AppendResult:
         self._now_ms = now_ms
         base_offset, last_offset = batch.base_offset, batch.last_offset
-        # Kafka, too, notes the epoch first: an epoch without records does no harm.
+        # Note the epoch first, as Kafka does: an epoch without records does no harm.
         self.leader_epochs.assign(batch.partition_leader_epoch, base_offset)
         try:
             segment = self._segments.active
@@ -265,7 +265,7 @@ class PartitionLog(ReadableLog):
         for segment in old:
             segment.close()
         bases = [segment.base_offset for segment in old]
-        with self._flush_state.lost_by_failure():  # some files have new names, some the old ones
+        with self._flush_state.lost_by_failure():  # files would have old and new names
             segment_swap.commit(self._storage, self.directory, base_offset, bases)
             new = Segment(self._storage, self.directory, base_offset, self.config, self._now_ms)
         self._segments.replace(old, new)
@@ -278,10 +278,10 @@ class PartitionLog(ReadableLog):
         The caller writes the recovery point checkpoint before anything else is appended.
         """
         if offset >= self._log_end_offset:
-            # An epoch that has begun here without records may be unknown to the leader.
+            # Drop an epoch that began at this offset without records: the leader may not know it.
             self.leader_epochs.truncate_from_end(offset)
             return
-        with self._flush_state.lost_by_failure():  # the files may be cut already
+        with self._flush_state.lost_by_failure():  # a failure may leave some files cut
             self._after_cut(self._segments.truncate_to(offset))
 
     def truncate_fully_and_start_at(self, offset: int) -> None:
@@ -291,7 +291,7 @@ class PartitionLog(ReadableLog):
         self._snapshots.keep_only(())
         self._segments = Segments([self._new_segment(offset)])
         self._log_start_offset = offset
-        self.leader_epochs.truncate_from_end(0)  # they were those of the records
+        self.leader_epochs.truncate_from_end(0)  # all records are gone, and so are their epochs
         self._after_cut(offset)
 
     def _after_cut(self, log_end_offset: int) -> None:
@@ -328,7 +328,7 @@ class PartitionLog(ReadableLog):
         """Sync everything appended so far, and move the recovery point to the log end."""
         trust = self._flush_state
         trust.check()
-        # After a failed fsync nobody knows what is on the medium, and asking again may say "fine".
+        # After a failed fsync the content of the medium is unknown, and the next fsync may succeed.
         with trust.lost_by_failure():
             self.leader_epochs.save(sync=True)
             if trust.recovery_point < self._log_end_offset:

@@ -74,5 +74,5 @@ def _delete_oldest(log: PartitionLog, may_go: Callable[[Segment], bool]) -> None
         log.roll()
     if keep_from > log.log_start_offset:
         log.delete_records_before(keep_from)
-    else:  # DeleteRecords has moved it there, or inside of a segment
+    else:  # DeleteRecords has moved the log start there or beyond
         log.retire_segments_below(keep_from)

@@ -68,7 +68,7 @@ def _reconfigure(broker: BrokerState, delta: MetadataDelta) -> None:
     if any(kind == BROKER_RESOURCE for kind, _ in delta.configs):
         broker.config = config_in_force(broker.started_with, broker.image, broker.node_id)
         broker.replicas.topic_defaults = broker.config.topic_defaults
-        topics.update(broker.image.topics)  # it is the default of every topic
+        topics.update(broker.image.topics)  # they are the defaults of every topic
     for name in topics & broker.image.topics.keys():
         broker.replicas.reconfigure(broker.image.topics[name])
     if any(kind == CLIENT_METRICS_RESOURCE for kind, _ in delta.configs):
@@ -168,7 +168,7 @@ def _take_tokens(broker: BrokerState, delta: MetadataDelta) -> None:
 
 
 IN_FORCE: dict[Part, Callable[[BrokerState, MetadataDelta], None]] = {
-    Part.CONFIGS: _reconfigure,  # first, so that partitions open with what is configured
+    Part.CONFIGS: _reconfigure,  # first, so that partitions open with their configuration
     Part.REMOVED_TOPICS: _remove_topics,  # before new ones of the same names
     Part.BROKERS: _note_registration,  # before partitions that this broker leads
     Part.PARTITIONS: _serve_partitions,

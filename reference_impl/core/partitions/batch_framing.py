@@ -60,7 +60,7 @@ def the_only_batch(
     """Return the single batch of magic 2 that a Produce must contain for a partition, without
     trailing bytes. Raise Refused for anything else (ProduceRequest.validateRecords)."""
     if records is not None and api_version >= ZSTD_SINCE and _is_one_batch(records):
-        return records  # nearly always; what follows says why all else is refused
+        return records  # nearly always; the code below finds the error to answer
     found = None if records is None else _bounds(records, 0)
     if records is None or found is None:
         raise Refused(

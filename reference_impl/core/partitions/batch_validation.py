@@ -230,8 +230,8 @@ def _walked(
     except Malformed as error:
         raise Refused(ErrorCode.UNKNOWN_SERVER_ERROR, str(error)) from None
     except NotConsecutive as error:
-        # LogValidator means to number such records anew for the sake of old clients, but in 4.3.1
-        # fails on the way. Nothing is appended there, so nothing is here.
+        # LogValidator should renumber such records, for old clients, but fails in 4.3.1 before they
+        # are appended. So refuse them here, too.
         raise Refused(ErrorCode.UNKNOWN_SERVER_ERROR, str(error)) from None
     except BadRecords as error:
         raise _invalid(str(error)) from None
@@ -286,7 +286,7 @@ def _timestamp_problem(
     """Return why a record's timestamp is invalid, or None (LogValidator.validateTimestamp)."""
     timestamp = header.base_timestamp + delta
     if header.is_log_append_time:
-        timestamp = header.max_timestamp  # what a reader of such a batch takes for each record
+        timestamp = header.max_timestamp  # readers take this as the time of every record
     if not config.uses_log_append_time and timestamp != NO_TIMESTAMP:
         age_ms = now_ms - timestamp
         # A base timestamp and a delta may add up to more than a timestamp can be (Java wraps).

@@ -74,7 +74,7 @@ class Wanted:
 
     def note_sent(self, row: Struct) -> None:
         """Remember the offsets in this row, which the client now knows."""
-        # After an error everything is news again.
+        # After an error, send every offset again.
         self.high_watermark = -1 if row.error_code else row.high_watermark
         self.log_start_offset = row.log_start_offset
 
@@ -210,7 +210,7 @@ class FetchSessions:
         uses_topic_ids = request.api_version >= TOPIC_IDS_SINCE
         if body.session_epoch in (INITIAL_EPOCH, FINAL_EPOCH):
             if body.session_id in self._sessions:
-                self._end(self._sessions[body.session_id])  # a full request ends it
+                self._end(self._sessions[body.session_id])  # a full request ends the session
             if body.session_epoch == FINAL_EPOCH:
                 return FetchContext(asked)
 
@@ -225,7 +225,7 @@ class FetchSessions:
         session = self._checked(request, uses_topic_ids)
         self._update(session, asked, body.forgotten_topics_data)
         if asked and self._partitions() > PARTITIONS_MAX:
-            self._end(session)  # the client will do without it
+            self._end(session)  # the client goes on without a session
             raise Refused(ErrorCode.FETCH_SESSION_ID_NOT_FOUND)
         if not session.wanted:
             self._end(session)

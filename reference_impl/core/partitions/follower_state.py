@@ -19,7 +19,7 @@ class FollowerState:
 
     log_end_offset: int = NEVER_FETCHED
     caught_up_ms: int = NEVER_MS
-    """When the follower had the whole log of the leader for the last time."""
+    """The last time at which the follower had the whole log of the leader."""
     broker_epoch: int = -1
     """The incarnation that fetches (KIP-903), -1 if unknown."""
     log_start_offset: int = NEVER_FETCHED

@@ -40,7 +40,7 @@ class Holder:
     """Whether a replica outside the ISR is about to join it."""
     monotonic_ms: Callable[[], int]
     heard_ms: dict[int, int]
-    """When each broker has last fetched as a follower."""
+    """Broker id -> the time of its last fetch as a follower."""
     outsiders: dict[int, dict[Partition, None]]
     """The partitions that this broker leads, by the followers that are not in their ISR."""
 
@@ -134,7 +134,7 @@ class Partition:
         for replica, follower in self.followers.items():
             if follower.log_end_offset == end:
                 follower.left_behind(heard_ms.get(replica, NEVER_MS))
-        self._holder.changed(self.topic, self.index)  # they read beyond what is committed
+        self._holder.changed(self.topic, self.index)  # followers also read uncommitted records
 
     def follower_reached(
         self, replica: int, log_end_offset: int, broker_epoch: int = -1, log_start_offset: int = -1

@@ -61,7 +61,7 @@ class Window:
     def advance(self, position: int, wanted: int) -> Iterator[None]:
         """Drop the bytes before the position and add at least one piece, until `wanted` bytes are
         there or `is_last` is set. Yield after each step of work."""
-        # In place: a record of 120 MB would take long to be put together in one go.
+        # Append in place: joining the pieces of a record of 120 MB at once would take long.
         data = self.data
         assert isinstance(data, bytearray)
         del data[:position]

@@ -85,7 +85,7 @@ def announce(quorum: Quorum, voter: int) -> Duty:
         assert quorum.leadership is not None
         progress = quorum.leadership.followers.get(voter)
         if progress is None:
-            return  # it is a voter no more
+            return  # it is no longer a voter
         heard_ms = progress.fetched_at_ms
         if heard_ms < 0 or quorum.moment.monotonic_ms - heard_ms >= period_ms:
             body = messages.begin_request(quorum, voter)

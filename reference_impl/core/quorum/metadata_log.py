@@ -105,9 +105,9 @@ class MetadataLog:
             )
         if self.log.log_end_offset < start.offset:
             self._drop_log(start)
-        # Begin at the end of the snapshot, which is committed. So is all below the checkpoint's
-        # high watermark, yet a node serves nothing before its leader, which may have written more,
-        # has named its own.
+        # Begin at the end of the snapshot, which is committed. (So is everything below the
+        # checkpoint's high watermark. But a node must serve nothing before its leader, which may
+        # have written more, has named its own.)
         self.log.high_watermark = start.offset
 
     def _drop_log(self, start: SnapshotId) -> None:
@@ -129,7 +129,7 @@ class MetadataLog:
         """The epoch of the last batch, 0 if there is none."""
         newest = self.snapshots.latest
         if newest is not None and self.start_offset == self.end_offset == newest.offset:
-            return newest.epoch  # the whole log was deleted: only its snapshot knows
+            return newest.epoch  # the whole log was deleted: its snapshot has the epoch
         return self.log.latest_epoch or 0
 
     @property
@@ -268,7 +268,7 @@ class MetadataLog:
         found = self.log.end_offset_for_epoch(epoch)
         earliest = self.snapshots.earliest
         if earliest is not None and found == (epoch, earliest.offset):
-            # Of the records before the log's first one only the epoch of the last is known.
+            # The snapshot has only the epoch of its last record, not those before.
             return earliest.epoch, earliest.offset
         return found if found[0] >= 0 else self.end
 

@@ -112,7 +112,7 @@ class Quorum(QuorumState):
             case State.LEADER:
                 self._check_quorum()
             case State.UNATTACHED | State.FOLLOWER if not self._may_stand:
-                # The leader may be another one: any voter knows.
+                # Ask any voter for the leader, which may have changed.
                 self._move(Move.NEWER_EPOCH, ElectionState(self.epoch), self._election_ms())
             case State.UNATTACHED | State.FOLLOWER | State.CANDIDATE:
                 self._move(Move.TIMED_OUT, self.election, self._election_ms())

@@ -43,7 +43,7 @@ class Copying:
         for header, start, end in batches(data, allow_partial=True):
             check_crc(data, start, end)
             if header.partition_leader_epoch > partition.leader_epoch:
-                return  # of a leader that the metadata have not told of yet (KAFKA-18723)
+                return  # its leader's epoch is not in the metadata here yet (KAFKA-18723)
             self._rules.check_fetched(log, header)
             log.append_fetched(view[start:end], header, self._moment.now_ms)
 

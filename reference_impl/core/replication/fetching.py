@@ -148,7 +148,7 @@ class Followers:
         now_ms = self._moment.monotonic_ms
         for key in [key for key, until_ms in source.resting.items() if until_ms <= now_ms]:
             if source.resting.pop(key, None) is None:
-                continue  # it has left while others had their turn
+                continue  # stopped while other requests had their turn
             copy = source.copies[key]
             partition = self._partition(copy)
             if partition is not None:
@@ -223,7 +223,7 @@ class Followers:
         elif start > partition.log.log_end_offset:
             self._copying.begin_at(partition, start)
         else:
-            return False  # the leader has changed its mind meanwhile
+            return False  # the leader's log has changed meanwhile
         return True
 
     def _offset(

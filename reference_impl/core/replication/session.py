@@ -109,7 +109,7 @@ class FollowerSession:
         if body.error_code != ErrorCode.NONE:
             if body.error_code == ErrorCode.FETCH_SESSION_ID_NOT_FOUND:
                 self._session_id = NO_SESSION
-            self._epoch = INITIAL_EPOCH  # which ends the session, if there is one
+            self._epoch = INITIAL_EPOCH  # the leader then ends the session, if there is one
             return False
         if self._epoch == INITIAL_EPOCH:
             self._session_id = body.session_id

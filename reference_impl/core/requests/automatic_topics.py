@@ -89,7 +89,7 @@ def create_topic(
         return
     controller = broker.controller
     if name in controller.image.topics:
-        return  # somebody's request has created it, and that is not committed yet
+        return  # another request has created it, but this is not committed yet
     plan = plan_topic(controller, name, partitions, replication_factor, configs=configs)
     publish_topic(controller, plan)
     if (topic := broker.image.topics.get(name)) is not None:

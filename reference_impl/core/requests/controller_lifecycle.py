@@ -65,7 +65,7 @@ def leave(broker: Broker) -> Iterator[Effect]:
 
 def register(broker: Broker, incarnation_id: UUID) -> Iterator[Effect]:
     """Send the registration of this incarnation until it is in force."""
-    yield Applied(1)  # until then, nobody knows whether the active controller understands it
+    yield Applied(1)  # before, it is unknown whether the active controller supports this
     while not _is_registered(broker, incarnation_id) and not broker.is_stopping:
         body = registration_of(broker, incarnation_id)
         try:

@@ -83,7 +83,7 @@ def take_from_envelope(broker: Broker, envelope: Request) -> Request:
     try:
         header, body = decode_request(data)
     except Malformed as error:
-        # So that the broker closes its connection to the client, which sent this.
+        # With this error, the broker closes the connection of the client that sent the request.
         raise Refused(ErrorCode.UNSUPPORTED_VERSION, str(error)) from None
     return Request(
         envelope.connection,

@@ -12,7 +12,7 @@ from reference_impl.core.refused import Refused
 from reference_impl.wire import ZERO_UUID, ErrorCode
 
 CAUGHT_UP_MS = 3_600_000
-"""How many milliseconds ago a replica must have been caught up to become a voter."""
+"""The milliseconds within which a replica must have been caught up to become a voter."""
 LogEnd = tuple[int, int]
 """(epoch of the last batch of a log, offset after it). Of two logs, the one with the greater pair
 is newer."""

@@ -78,7 +78,8 @@ class Producing:
             )
         is_open = entry.current_txn_first_offset is not None
         if is_open and not batch.header.is_transactional:
-            # ProducerAppendInfo.appendDataBatch: the marker would end what is no part of it.
+            # The marker would include a batch that is not transactional
+            # (ProducerAppendInfo.appendDataBatch).
             raise Refused(ErrorCode.INVALID_TXN_STATE)
 
     def append(self, partition: Partition, batch: ValidatedBatch, now_ms: int) -> AppendResult:

@@ -127,7 +127,7 @@ class Shards(Generic[AnyShard]):
             if (wait := self._replication_of(shard)) is not None:
                 yield wait
         except Refused:
-            return  # this broker leads no more: `follow` has closed the shard, or will
+            return  # no longer the leader: `follow` has closed the shard, or will
         if shard.state is State.LOADING:
             shard.move(Move.LOADED)
             yield from owned(shard, shard.loaded())

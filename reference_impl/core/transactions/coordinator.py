@@ -197,7 +197,7 @@ class TransactionCoordinator(Shard):
             )
         self._rules.check_returning_id(transaction, expected)
         if transaction.state is State.ONGOING:
-            # The client is asked to come again, and gets an epoch above the one that fenced.
+            # The client must ask again, and then gets an epoch above the one that fences here.
             yield from self._save(transactional_id, transaction.fenced(self._moment.now_ms))
             self.carry_out(transactional_id)
             raise Refused(ErrorCode.CONCURRENT_TRANSACTIONS)
@@ -256,7 +256,7 @@ class TransactionCoordinator(Shard):
         call `carry_out`."""
         transaction = self._named(transactional_id)
         # [Modified in EndTxn v5: KIP-890] A client has its next epoch before the markers are
-        # written, and may use it already: it is told to come again, not that it is fenced.
+        # written, and may use it already: it must ask again, and is not fenced.
         if version >= EPOCH_PER_TRANSACTION:
             self._check_not_pending(transactional_id)
         self._rules.check_ending(transaction, producer_id, epoch, version)
@@ -298,7 +298,7 @@ class TransactionCoordinator(Shard):
             try:
                 written[key] = yield from self._markers.mark(*key, self._marker(transaction))
             except (Refused, StorageError) as error:
-                failure = failure or error  # the others get theirs all the same
+                failure = failure or error  # continue with the other partitions
         for key, end_offset in written.items():
             try:
                 if end_offset:
@@ -342,7 +342,7 @@ class TransactionCoordinator(Shard):
             transaction.producer_id,
             transaction.producer_epoch,
             committed=self._rules.is_committed(transaction),
-            # Of this leadership: markers of an earlier one cannot come after it.
+            # Leaders then refuse markers of an earlier leadership.
             coordinator_epoch=self.leader_epoch,
             transaction_version=transaction.client_version,
         )
@@ -356,7 +356,7 @@ class TransactionCoordinator(Shard):
             name, transaction, partition, partition.leader_epoch, partition.log.log_end_offset
         )
         if partition.high_watermark < saving.end_offset:
-            # Another handler applies it: that of a client ends when the client leaves.
+            # Apply it in the background: a client's own handler ends if the client disconnects.
             self._post(f"state of {name} at {saving.end_offset}", self._settle(saving))
             timeout_ms = DEFAULT_TIMEOUT_MS if transaction is None else transaction.timeout_ms
             try:

@@ -76,4 +76,4 @@ def _with_epoch_per_transaction(state: State, *, commit: bool, is_retry: bool) -
         return Ending.DONE
     if commit:
         raise Refused(ErrorCode.INVALID_TXN_STATE)
-    return Ending.DECIDE  # an abort of nothing: only the epoch changes
+    return Ending.DECIDE  # an abort without a transaction changes only the epoch

@@ -64,7 +64,7 @@ class MarkerWriter:
             self.write(partition, marker)
         except Refused as refused:
             if refused.code not in FENCED:
-                raise  # as while the groups of the partition are loaded: it gets its marker later
+                raise  # for example while groups are being loaded: try again later
             # A newer epoch has written there, after an administrator ended the transaction: there
             # is nothing left to mark (TransactionMarkerRequestCompletionHandler.scala).
             yield Report(f"{topic}-{index} needs no marker any more: {refused}")
@@ -87,5 +87,5 @@ class MarkerWriter:
         data = bytearray(batch.encode())
         partition.append(data, read_header(data), now_ms)
         if groups is not None:
-            # Offsets that were committed in the transaction count from now on, or never.
+            # Apply or drop the offsets that were committed in the transaction.
             groups.transaction_ended(marker.producer_id, marker.committed)

@@ -72,7 +72,7 @@ class ProducerIds:
         try:
             is_committed = self._is_committed(reserved)
         except Refused:
-            # The next controller may give these ids to another broker.
+            # Drop the block: the next controller may give its ids to another broker.
             self._left, self._unsure = range(0), None
             is_committed = False
         if not is_committed:

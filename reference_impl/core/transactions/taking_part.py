@@ -80,10 +80,10 @@ def ensure_takes_part(broker: Broker, partition: Partition, writer: Writer) -> I
         broker.rules.check_not_ended(ended_before, producers.last_marker(producer_id))
     except Refused as refused:
         code = told_to_writer(refused.code, writer)
-        # Only this one is put into words (ReplicaManager.handleProduceAppend).
+        # Only this error has a message of its own (ReplicaManager.handleProduceAppend).
         why = "Partition was not added to the transaction"
         raise Refused(code, why if code is ErrorCode.INVALID_TXN_STATE else None) from None
-    partition.check_still_leads(leader_epoch)  # the coordinator may have taken its time
+    partition.check_still_leads(leader_epoch)  # the coordinator's answer may have taken long
 
 
 def ask_coordinator(

@@ -98,7 +98,7 @@ class Transaction:
         decided = replace(
             self,
             state=next_state(self.state, move),
-            # An abort without a transaction has a start all the same.
+            # An abort without a transaction has a start time, too.
             start_ms=self.start_ms if self.state is State.ONGOING else now_ms,
             client_version=client_version,
             next_producer_id=next_producer_id,

@@ -44,7 +44,7 @@ def held(broker: Broker, handler: Iterator[Effect]) -> Iterator[Effect]:
             try:
                 outcome = yield effect
             except Refused as refused:
-                topic.uncommitted = read  # others had their turn, and left theirs
+                topic.uncommitted = read  # other handlers may have replaced it
                 effect = generator.throw(refused)
             else:
                 topic.uncommitted = read

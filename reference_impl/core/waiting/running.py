@@ -171,7 +171,7 @@ class Waiting:
             wait = Later(0)
         elif isinstance(wait, GiveWay):
             owner = wait.request.connection
-            if owner in self._own:  # the host knows no such connection
+            if owner in self._own:  # this node's own request: the host does not know it
                 wait = Later(0)
             else:
                 effects.append(wait)

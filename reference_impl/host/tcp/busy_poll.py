@@ -46,7 +46,7 @@ class BusyPoll:
     def _poll(self) -> None:
         """Let the event loop poll once more, until POLL_S has passed since the last answer."""
         if time.monotonic() - self._answered_s < POLL_S:
-            os.sched_yield()  # processes that have work go first
+            os.sched_yield()  # let processes with work run first
             self._loop.call_soon(self._poll)
         else:
             self._is_polling = False

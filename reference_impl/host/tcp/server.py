@@ -166,9 +166,9 @@ class Server:
         longest."""
         self._connections.add(connection)
         if len(self._connections) > self._connections_max:
-            # Connections without a request so far go first: a burst of them is new.
+            # Close connections without any request first: they may be a burst of new ones.
             silent = min(self._connections, key=lambda each: (each.was_answered, each.last_used_s))
-            # It goes in the loop's next round; until then more clients may come, each for another.
+            # The loop closes it in its next round. Until then it must not be chosen again.
             self._connections.discard(silent)
             silent.end(
                 f"there are more than {self._connections_max} connections, and this one has been"

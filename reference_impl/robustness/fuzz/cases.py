@@ -72,7 +72,7 @@ STORIES: tuple[tuple[ApiKey, ...], ...] = (
 LINGERING_MAX = 16
 SEGMENTS, MEMBERS = 200, 100
 DOOR_WEIGHTS = 6, 1
-"""How often a case attacks the listener of clients, and that of controllers."""
+"""The relative frequencies of attacks on the listener of clients, and on that of controllers."""
 
 
 class Case:

@@ -35,8 +35,8 @@ WAIT_CPU_S_MAX = 1.0
 """The most CPU time in seconds that the broker may use between a request of the witness and its
 answer."""
 SAMPLES = 10
-"""How often in a run the topics and groups are deleted and the memory is measured; the first time
-ends the warm-up."""
+"""The number of times in a run that the topics and groups are deleted and the memory is measured;
+the first time ends the warm-up."""
 
 TOPICS_EVERY = 10
 """The number of cases after which deleted topics are created again."""

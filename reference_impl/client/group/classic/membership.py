@@ -119,7 +119,7 @@ class ClassicMembership(GroupMember):
         return error
 
     def _heartbeat_refused(self, code: int) -> None:
-        if self.state is State.STABLE or code in EVICTED:  # else the answer to SyncGroup says it
+        if self.state is State.STABLE or code in EVICTED:  # else SyncGroup's answer has the error
             self.evicted(code)
 
     # --- rebalance ----------------------------------------------------------------------------
@@ -164,14 +164,14 @@ class ClassicMembership(GroupMember):
         self._handover.lose(then)
 
     def _join(self) -> None:
-        if self._has_lost:  # evicted on the way here
+        if self._has_lost:  # evicted meanwhile
             self._lose(self._join)
             return
         self._is_busy, self._must_join = True, False
         self._move(Move.JOINS)
         self._heartbeats.stop()
         owned = tuple(self._subscription.partitions)
-        # An eager member has let go of everything, but a sticky assignor wants to know of what.
+        # An eager member owns nothing now, but a sticky assignor needs what it owned before.
         last_owned = owned if self.is_cooperative else self._eager_owned
         protocols = {
             name: encode_subscription(
@@ -204,7 +204,7 @@ class ClassicMembership(GroupMember):
         if answer.leader != answer.member_id or answer.skip_assignment:
             self._sync(answer.protocol_name, {})
             return
-        self._leadership.begin(answer)  # each step looks whether it can assign now
+        self._leadership.begin(answer)  # a later step assigns, once the metadata is there
 
     def _sync(self, protocol_name: str, assignments: dict[str, bytes]) -> None:
         body = sync_group(self.group_metadata(), protocol_name, assignments)
@@ -229,7 +229,7 @@ class ClassicMembership(GroupMember):
 
     def _take(self, assigned: set[TopicPartition], new: set[TopicPartition]) -> None:
         if self._has_lost:
-            return  # evicted while the application was told what it gives up
+            return  # evicted during the application's callback
         self._eager_owned = tuple(sorted(assigned))
         self._handover.take(assigned, new)
 

@@ -189,11 +189,11 @@ class ConsumerMembership(GroupMember):
         gone = dict(self._held.items() - part.items())
         new = dict(part.items() - self._held.items())
         if not gone and not new:
-            return  # what is missing has no name yet
+            return  # the names of the missing topics are not known yet
         self._incoming = new
 
         def given_up() -> None:
-            if self._incoming is new:  # else fenced or gone on the way here
+            if self._incoming is new:  # else the member was fenced or has left meanwhile
                 self._take(part, new)
 
         if gone:
@@ -220,7 +220,7 @@ class ConsumerMembership(GroupMember):
                 for index in row.partitions
             }
         if self.state is State.LEAVING or self._incoming is not None:
-            return  # one change after the other
+            return  # another change is in progress
         held = self._told_of(self._held)
         if held != self._part:
             if self.state is not State.RECONCILING:
@@ -233,7 +233,7 @@ class ConsumerMembership(GroupMember):
         if code in FENCED:
             self._forget(Move.FENCED)
         elif code == ErrorCode.TOPIC_AUTHORIZATION_FAILED:
-            self.error = error  # it may be granted yet: the heartbeats go on
+            self.error = error  # heartbeats go on, since it may be granted later
         else:
             self._fail(error)
 
@@ -252,7 +252,7 @@ class ConsumerMembership(GroupMember):
 
         def gone() -> None:
             if self.state is not State.LEAVING:
-                then()  # who asked for it twice is gone already
+                then()  # the member has left already
                 return
             farewell = self._farewell() if was_known else None
             self._forget(Move.IS_GONE)

@@ -207,7 +207,7 @@ class Transactions:
             question = self._next_question(has_incomplete)
             if question is None:
                 return
-            question()  # which awaits an answer, or leads to another state
+            question()  # sends a request, or changes the state
 
     def _next_question(self, has_incomplete: bool) -> Question | None:
         match self.state:
@@ -218,7 +218,7 @@ class Transactions:
             case State.IN_TRANSACTION | State.COMMITTING_TRANSACTION if self._offsets:
                 return self._add_offsets
             case State.ABORTING_TRANSACTION if self._partitions.are_asked_for:
-                return self._add_partitions  # it may have been heard: then it must be ended, too
+                return self._add_partitions  # a lost request may have added them, so end them, too
             case State.COMMITTING_TRANSACTION | State.ABORTING_TRANSACTION if not has_incomplete:
                 return self._end
         return None
@@ -314,7 +314,7 @@ class Transactions:
             self._partitions.agreed()
             self._has_begun = True
         elif self.state == State.ABORTABLE_ERROR:
-            self._partitions.refused()  # an answer, if a bad one: nothing was added
+            self._partitions.refused()  # the broker has refused: nothing was added
 
     def _add_offsets(self) -> None:
         pending = self._offsets[0]

@@ -26,7 +26,7 @@ class DelegationToken:
     renewers: tuple[str, ...]
     issue_ms: int
     max_ms: int
-    """No renewal moves the expiry beyond this time."""
+    """The time in milliseconds beyond which no renewal moves the expiry."""
     expiry_ms: int
 
     @property

@@ -44,7 +44,7 @@ def changes_to(image: MetadataImage, records: Sequence[Struct]) -> list[Struct]:
         remove = IDENTITY[type(record).__name__][1]
         if remove is not None and key_of(record) not in kept:
             changes.append(remove(record))
-    # A topic that stays keeps its place: those who serve its partitions hold on to it.
+    # Do not create a known topic again: the objects of its partitions refer to its TopicImage.
     known = image.topics_by_id
     changes += [r for r in records if type(r).__name__ != "TopicRecord" or r.topic_id not in known]
     return changes

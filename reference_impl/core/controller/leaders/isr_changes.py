@@ -35,7 +35,7 @@ def alter_partitions(
     for wanted in rows:
         index = wanted.partition_index
         try:
-            if records.get(index):  # named again: the first change ends the epoch it rests on
+            if records.get(index):  # named twice: the first row raises the partition epoch
                 raise Refused(ErrorCode.INVALID_UPDATE_VERSION)
             records[index] = _changes(controller, broker_id, topic_id, wanted)
             found.append(None)

@@ -126,7 +126,7 @@ def elected(
         if rules.may_be_elected(target, replica) and is_live(replica):
             return replica, False
     if circumstances.has_elr and not (target.isr or target.elr):
-        # Balanced recovery: whoever led last is the best that there is (KIP-966).
+        # Balanced recovery: the last leader is the best choice left (KIP-966).
         for last in old.last_known_elr if len(old.last_known_elr) == 1 else ():
             if is_live(last):
                 return last, True

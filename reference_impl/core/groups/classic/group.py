@@ -202,7 +202,7 @@ class ClassicGroup:
         topics: set[str] = set()
         for member in self.members.values():
             if self.protocol not in member.protocols:
-                continue  # came since the protocol was chosen, and has no part in its generation
+                continue  # joined after the protocol was chosen: not in this generation
             try:
                 _, subscription = decode_versioned(
                     definition("ConsumerProtocolSubscription"), member.protocols[self.protocol]

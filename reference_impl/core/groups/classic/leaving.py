@@ -23,7 +23,7 @@ def leave(
     if group.state is State.DEAD:
         raise Refused(ErrorCode.COORDINATOR_NOT_AVAILABLE)
     if not member_id and instance_id is not None:
-        # An admin names the instance alone: whoever it is now.
+        # An administrator names only the instance: remove its current member.
         member_id = group.static_members.get(instance_id, "")
     elif member_id in group.pending_members:
         group.pending_members.discard(member_id)

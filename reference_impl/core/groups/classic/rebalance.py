@@ -128,7 +128,7 @@ def session_timed_out(
     member = group.members.get(member_id)
     if member is None:
         return
-    # The timer of one that stays runs again once it is answered.
+    # If the member stays, its timer starts again with the answer to its request.
     if coordinator.rules.session_has_ended(member):
         yield from drop(coordinator, group, member)
 

@@ -39,7 +39,7 @@ def sync(coordinator: GroupCoordinator, request: Request) -> Iterator[Effect]:
         raise Refused(ErrorCode.REBALANCE_IN_PROGRESS)
     group.pending_syncs.discard(member.member_id)
     if group.state is State.STABLE:
-        yield answers.synced(request, group, member)  # a retry, or somebody who is late
+        yield answers.synced(request, group, member)  # a retry, or a late request
         yield from timers.expect_heartbeat(group, member)
     elif member.member_id == group.leader:
         member.awaiting_sync = request
@@ -63,7 +63,7 @@ def _assign(
     try:
         coordinator.save_group(group)
     except Refused as refused:
-        # Kafka, too, goes back and lets everybody begin again (classicGroupSync).
+        # As in Kafka, discard the assignment and let all members join again (classicGroupSync).
         for member in group.members.values():
             request, member.awaiting_sync = member.awaiting_sync, None
             if request is not None:

@@ -59,7 +59,7 @@ def heartbeat(coordinator: GroupCoordinator, request: Request) -> Iterator[Effec
     session = timers.expect_heartbeat(body.group_id, new, session_timeout_ms)
     is_new = body.member_epoch == JOIN_EPOCH
     draft.then(session if is_new else coordinator.rules.session_renewed(new, session))
-    # Only once it is in the log, it counts.
+    # The change takes effect only when it is in the log.
     yield from coordinator.write(draft)
     found = yield from regexes.look_through_topics(coordinator, request)
     yield Respond(request, answer(coordinator, body, old, new))
@@ -91,7 +91,7 @@ def with_requested_fields(member: ConsumerMember, request: Request) -> ConsumerM
         **{name: value for name, value in told.items() if value is not None},
         client_id=request.client_id or "",
         client_host=request.client_host,
-        classic=None,  # who speaks the new protocol is a classic member no more
+        classic=None,  # a member that sends heartbeats uses the new protocol
     )
 
 

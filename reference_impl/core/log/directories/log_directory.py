@@ -60,7 +60,7 @@ class LogDirectory:
         self.previous_broker_epoch = read_clean_shutdown(storage, path)
         """The broker epoch of the process that closed the logs, -1 if unknown (KIP-966)."""
         if self.clean_shutdown:
-            # Durably: were it to come back after a loss of power, torn files would be trusted.
+            # Sync the deletion: if a loss of power undid it, torn files would be trusted.
             storage.delete(clean_file)
             storage.sync_directory(path)
         self._offsets = {name: read_offsets(storage, f"{path}/{name}") for name in _OFFSET_FILES}
@@ -69,7 +69,7 @@ class LogDirectory:
         self._moved_away: list[tuple[str, int]] = []
         self._doomed: list[tuple[int, str]] = []
         for name in storage.list(path):
-            if name.endswith(DELETE_SUFFIX):  # a deletion that a crash cut short
+            if name.endswith(DELETE_SUFFIX):  # a crash interrupted its deletion
                 self._moved_away.append((f"{path}/{name}", 0))
 
     def open_log(

@@ -122,7 +122,7 @@ class Snapshots:
                 try:
                     return offset, decode_snapshot(path, self._storage.read_file(path))
                 except BadSnapshot:
-                    pass  # an older one, or the log itself, tells the same
+                    pass  # an older snapshot or the log has the same facts
             self._storage.delete(path)
         return 0, []
 

@@ -219,7 +219,7 @@ class ProducerStateManager:
     ) -> CompletedTransaction | None:
         records = RecordBatch.decode(batch)[0].records
         if not records or _kind_of(records[0]) not in _ENDS_TRANSACTION:
-            # Compaction has removed the whole transaction, or it is about something else.
+            # Compaction has removed the whole transaction, or the record is no end of one.
             return None
         entry = self._entry_for(header)
         entry.last_timestamp = header.max_timestamp

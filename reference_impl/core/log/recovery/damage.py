@@ -60,7 +60,7 @@ def _is_off_by_one_bit(batch: bytearray) -> bool:
     stated = int.from_bytes(batch[_CRC_AT:_CRC_FROM], "big")
     covered = memoryview(batch)[_CRC_FROM:]
     if (stated ^ crc32c(covered)).bit_count() <= 1:
-        return True  # in the CRC, or in what stands before it
+        return True  # the wrong bit is in the CRC, or before it
     for at in range(min(len(covered), max(HEADER_BYTES, TRIED_BYTES // (8 * len(covered))))):
         for bit in range(8):
             covered[at] ^= 1 << bit

@@ -112,7 +112,7 @@ def load(opening: Opening) -> Loaded:
             for header, _ in scan_headers(segment.log, 0, segment.size):
                 _note_epoch(epochs, header)
     if not segments or loaded.log_end_offset < opening.log_start_offset:
-        # Everything left was below the log start, which DeleteRecords had moved: begin there.
+        # All records left are below the log start that DeleteRecords has set: begin there.
         if segments:
             notes.append(
                 f"{opening.directory}: the log ends at offset {loaded.log_end_offset}, before the"
@@ -123,7 +123,7 @@ def load(opening: Opening) -> Loaded:
             segment.delete()
         loaded.segments = [_new_segment(opening, opening.log_start_offset)]
         loaded.log_end_offset = opening.log_start_offset
-    # Only in memory: the next load would come to the same.
+    # Do not save this: the next load would compute the same.
     first_offset = max(opening.log_start_offset, loaded.segments[0].base_offset)
     epochs.truncate_from_end(loaded.log_end_offset, save=False)
     epochs.truncate_from_start(first_offset, save=False)

@@ -130,7 +130,7 @@ class Segment:
             return True
         if self.offset_index.is_full or self.time_index.is_full:
             return True
-        # The segment's age is told by the timestamps in its records, if they have one (KIP-33).
+        # The age of a segment counts from its records' timestamps, if they have any (KIP-33).
         first = self.first_timestamp
         waited_ms = batch.max_timestamp - first if first >= 0 else now_ms - self.created_ms
         limit_ms = config.segment_max_ms

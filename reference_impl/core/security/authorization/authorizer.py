@@ -70,7 +70,7 @@ class Authorizer:
         """Return whether the principal may do this to at least one possible resource of this type.
         Source: Authorizer.java, authorizeByResourceType (KIP-679). Implied operations do not count.
         """
-        # Super users, and everybody where nothing is said, may under any name.
+        # Try some name: super users, and all users without ACLs, are allowed any name.
         if self.allows(principal, host, operation, resource_type, "hardcode"):
             return True
         concerned = [

@@ -200,7 +200,7 @@ class Authentication:
         session.proven(session.exchange, self._moment.now_ms)
         del self.outside[session.connection]
         self._principals.authenticated(session.connection, f"User:{session.user}")
-        if session.lifetime_ms == 0:  # by a token that has expired and is not removed yet
+        if session.lifetime_ms == 0:  # logged in by an expired token that is not removed yet
             self._end(session)
         elif session.lifetime_ms is not None:
             yield SetTimer((TIMER, session.connection, _SESSION), session.lifetime_ms)

@@ -34,7 +34,7 @@ class PlainExchange:
             raise _denied("Authentication failed: username not specified")
         if not password:
             raise _denied("Authentication failed: password not specified")
-        # Compared in constant time, also for a user who is not there: no answer comes sooner.
+        # Compare in constant time, even for an unknown user, so that the time reveals nothing.
         expected = self._passwords.get(user, "")
         if not hmac.compare_digest(password.encode(), expected.encode()):
             raise _denied("Authentication failed: Invalid username or password")

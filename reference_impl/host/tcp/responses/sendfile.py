@@ -128,7 +128,7 @@ class Direct(FileAnswer):
 
     def _send(self) -> None:
         if self._transport.get_write_buffer_size():
-            # No byte may wait that goes before: resume_writing comes once they are all gone.
+            # Earlier bytes must be sent first: with this limit, resume_writing comes once all are.
             self._has_limits = True
             self._transport.set_write_buffer_limits(high=0)
             self._keep_file()

@@ -24,7 +24,7 @@ from reference_impl.core.groups.consumer.model.member import TopicIdPartition
 Parts = dict[str, set[TopicIdPartition]]
 """Member id -> its partitions."""
 ROUNDS_MAX = 16
-"""Each round about halves what is out of balance (MAX_ITERATION_COUNT)."""
+"""The most rounds of balancing. Each about halves the imbalance (MAX_ITERATION_COUNT)."""
 
 
 def assign(members: Sequence[MemberSpec], partition_counts: Mapping[UUID, int]) -> Assignment:
@@ -113,7 +113,7 @@ def _balance(
     while givers:
         load, _, giver = givers[0]
         if not held[giver] or -load != len(parts[giver]):
-            heappop(givers)  # what it has left is of other topics, or its load has changed
+            heappop(givers)  # it has no partition of this topic left, or its load has changed
             continue
         while takers[0][0] != len(parts[takers[0][2]]):
             heappop(takers)

@@ -59,7 +59,7 @@ def join(coordinator: GroupCoordinator, group: ConsumerGroup, request: Request) 
         rack_id=subscription.rack_id or old.rack_id,
         rebalance_timeout_ms=rebalance_timeout_of(request),
         topic_names=frozenset(subscription.topics),
-        topic_regex="",  # patterns of classic members are worked out by themselves
+        topic_regex="",  # the clients of classic members resolve their own patterns
         client_id=request.client_id or "",
         client_host=request.client_host,
         classic=ClassicMembership(body.session_timeout_ms, tuple(protocols.items())),
@@ -67,7 +67,7 @@ def join(coordinator: GroupCoordinator, group: ConsumerGroup, request: Request) 
     changed = note_member(draft, old, new)
     changed |= regexes.note_change(draft, old, new)
     targets.update_epoch(coordinator, draft, bump=changed)
-    # Only who takes over from a static member can be the one who makes the group classic by coming.
+    # A joining member can make the group classic only if it replaces a static member.
     downgrades = (
         replaced is not None
         and replaced.classic is None
@@ -177,5 +177,5 @@ def leaver(group: ConsumerGroup, identity: Struct) -> ConsumerMember:
     """Return a member that LeaveGroup names, of either protocol, or raise Refused."""
     member = group.static_member(identity.group_instance_id)
     if member is not None and not identity.member_id:
-        return member  # an admin names the instance alone: whoever it is now
+        return member  # an administrator names only the instance
     return group.speaking_member(identity.member_id, identity.group_instance_id)

@@ -67,7 +67,7 @@ def look_through_topics(
         return {}
     found: Found = {}
     for pattern in patterns:
-        version = coordinator.metadata_version  # topics that come meanwhile are news
+        version = coordinator.metadata_version  # topics created from here on need another look
         topics = yield from _topics_matching(coordinator, request, pattern)
         found[pattern] = ResolvedRegex(topics, version, coordinator.now_ms)
     return found
@@ -83,7 +83,7 @@ def note_topics(coordinator: GroupCoordinator, group_id: str, found: Found) -> I
     changed = False
     for pattern, resolved in found.items():
         if not group.subscribers_of_regex(pattern):
-            continue  # they went while others had their turn
+            continue  # its members left while other requests had their turn
         known = group.regexes.get(pattern)
         changed |= resolved.topics != (known.topics if known is not None else frozenset())
         draft.write(records.regex_record(group_id, pattern, resolved))
