@@ -150,7 +150,7 @@ def check(api: str, version: int, asked: Struct, answer: Struct) -> None:
     """Raise Deviation unless the response repeats what the request names."""
     refused = getattr(answer, "error_code", NONE) != NONE
     if api == "Fetch" and answer.throttle_time_ms > 0:
-        refused = True  # a consumer over its quota gets nothing at all (KIP-219)
+        refused = True  # a consumer over its quota gets an empty answer (KIP-219)
     for echo in ECHOES.get(api, ()):
         if (wanted := _asked(api, version, asked, echo)) is None:
             continue
@@ -183,7 +183,7 @@ def _asked(api: str, version: int, asked: Struct, echo: Echo) -> list[Key] | Non
     if levels is None or getattr(asked, levels[0][0]) is None:
         return None
     if api == "Fetch" and asked.session_epoch > 0:
-        return None  # within a session it names changes, and gets what is new
+        return None  # within a session, a request names only changes
     if api in ("DescribeProducers", "DescribeQuorum") or getattr(asked, levels[0][0]):
         return list(_keys(asked, levels))
     # An empty list means "all" in some requests.
@@ -261,7 +261,7 @@ def _topics(api: str, version: int, asked: Struct, answer: Struct) -> None:
         return
     by_id = [t for t in asked.topics if t.topic_id != ZERO_UUID]
     if any(t.name is not None for t in by_id) or (by_id and api == "Metadata" and version < 12):
-        return  # refused as a whole, in no particular form
+        return  # refused as a whole: the form of its rows is free
     names = {t.name for t in asked.topics if t.name is not None}
     wanted = [(t.topic_id if t.name is None else t.name,) for t in asked.topics]
     rows = answer.responses if api == "DeleteTopics" else answer.topics

@@ -38,14 +38,14 @@ from reference_impl.wire import (
 VOLLEY = 500
 """Frames after which the target's life, its memory and the witness's record are checked."""
 GROWTH_BYTES_MAX = 512 << 20
-"""By how much the memory of a broker may exceed, during a volley, what it had before. The targets
+"""The bytes by which the memory of a broker may grow during a volley. The targets
 started here have much smaller heaps; one that has not allocates what a frame only claims."""
 A_BATCH, RANDOM = "a batch", "random fields"
 UNMAKING = ("AddRaftVoter", "RemoveRaftVoter", "UnregisterBroker", "UpdateFeatures")
-"""The APIs that random fields are not for: one that names the broker itself ends it lawfully."""
+"""The APIs that get no random fields: one that names the broker itself may lawfully end it."""
 SENT_AGAIN = 2
 IMPATIENT_S = 1.0
-"""The time to wait for an answer of an API that has left a frame without one."""
+"""The seconds to wait for an answer of an API that has left an earlier frame without one."""
 OUTLASTING = frozenset(
     {"AddRaftVoter", "AlterClientQuotas", "AlterConfigs", "AlterPartitionReassignments"}
     | {"AlterUserScramCredentials", "CreateAcls", "CreatePartitions", "CreateTopics", "DeleteAcls"}
@@ -81,7 +81,7 @@ class FrameFuzz:
             full = filled(api, body, self.world.name)
             try:
                 yield from mutants(api, version, full)
-            except Malformed:  # this version cannot say what the other one says
+            except Malformed:  # this version lacks a field of the request
                 continue
 
     def _requests(self) -> Iterator[tuple[str, int, Struct]]:

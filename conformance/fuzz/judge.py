@@ -28,7 +28,7 @@ PATIENT_MS = 500
 """A request that asks to wait longer than this may be left without an answer."""
 MAY_WAIT = ("Fetch", "ShareFetch")
 WAITING_S = 0.1
-"""The time to wait for the answer to a request that may be left without one."""
+"""The seconds to wait for the answer to a request that may be left without one."""
 
 
 def why_wrong(

@@ -156,7 +156,7 @@ def run(
             run_state_machine_as_test(seed(number)(OfThisRun), settings=chosen)
     except WRONG:
         pass
-    except Exception:  # Hypothesis reports a sequence that passed later, as after that time
+    except Exception:  # Hypothesis says "flaky" where the sequence passes after that time
         if not shortest:
             raise
     return steps[0], shortest[0] if shortest else None

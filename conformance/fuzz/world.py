@@ -49,7 +49,7 @@ class World(Subject):
         """Create a topic, or find the one that this process has created before."""
         name = f"{self.name}-{kind}"
         found = self.wire.topic_metadata(name)
-        if found.error_code == ErrorCode.NONE:  # a mutant may have given it more partitions
+        if found.error_code == ErrorCode.NONE:  # a mutant may have added partitions
             return self.wire.wait_for_topic(name, len(found.partitions))
         return self.wire.create_topic(name=name, config=config)
 

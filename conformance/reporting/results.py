@@ -46,7 +46,7 @@ def why_unwritable(path: Path) -> str | None:
         if path.exists():
             with path.open("ab"):
                 return None
-        beside = _beside(path.resolve())  # who waits for the file must not meet it empty
+        beside = _beside(path.resolve())  # a reader that waits for the file must not find it empty
         beside.touch()
         beside.unlink()
     except OSError as error:
@@ -64,7 +64,7 @@ class Results:
     planned: int = 0
     """The number of selected runs, set once all are known."""
     ended: str | None = UNDER_WAY
-    """Why the examination ended before its last case; None once it has run its last case."""
+    """The reason why the examination ended before its last case; None once it has run that."""
     cases: list[dict[str, Any]] = field(default_factory=list)
     _started: float = field(default_factory=time.monotonic)
     _saved: float = 0.0

@@ -10,7 +10,7 @@ from types import FrameType
 from conformance.case import Deviation
 
 CASE_S_MAX = 600.0
-"""Many times what the longest case takes on a busy machine."""
+"""The most seconds of a case: many times what the longest takes on a busy machine."""
 AGAIN_S = 5.0
 """The seconds after which a case that goes on is interrupted again."""
 

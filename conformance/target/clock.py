@@ -9,7 +9,7 @@ from conformance.wire import Wire, batch
 from reference_impl.wire import ErrorCode
 
 _AHEAD_MS: dict[tuple[str, int], int] = {}
-"""Address -> by how much the clock there is ahead of ours."""
+"""Address -> the milliseconds by which the clock there is ahead of ours."""
 
 
 def now_ms(wire: Wire) -> int:

@@ -24,7 +24,8 @@ ASK_TIMEOUT_S = 5.0
 BROKER = 4
 """ConfigResource.Type of a broker."""
 IDLE_SHARE = 0.9
-"""A broker looks at its idle connections now and then, and measures on another clock."""
+"""The share of the idle limit from which on it explains a closure: a broker checks only now and
+then, and by another clock."""
 DEFAULTS = {
     "connections.max.idle.ms": "600000",
     "group.max.session.timeout.ms": "1800000",
@@ -188,7 +189,7 @@ EXPLANATIONS = (
         DELETING,
     ),
     Explanation(
-        ErrorCode.INVALID_REQUEST,  # before v3 there is no error of its own
+        ErrorCode.INVALID_REQUEST,  # versions before 3 lack TOPIC_DELETION_DISABLED
         "delete.topic.enable",
         lambda told, r: r.version < 3 and told.settings.get("delete.topic.enable") == "false",
         DELETING,
@@ -321,7 +322,7 @@ def why_unsupported(
         return None
     found = Refusals(list(refusals.answers), list(refusals.closures))
     try:
-        # It may be refused itself.
+        # This request may be refused, too.
         told = ask(target, permissions=bool(suspected & DENIALS)).without(asked_for)
     except (OSError, ConnectionClosed, NoAnswer, Malformed, Deviation, Unsupported):
         return None

@@ -208,12 +208,12 @@ def _run(examined: Examined, workload: str, directory: Path) -> Verdict:
     except KeyboardInterrupt:
         if alarm is None or not alarm.has_rung:
             raise
-    if made is None or made.interrupted:  # the run has caught it, to end what it had started
+    if made is None or made.interrupted:  # the run has caught the exception, and has cleaned up
         if alarm is None or not alarm.has_rung:
             raise KeyboardInterrupt
         why = "; ".join(made.problems) if made is not None else "it did not end"
         raise Deviation(f"workload {workload}", f"ends within {RUN_TIMEOUT_S:g} s", why)
-    # Other problems say that the run is too short to show this or that: the checkers decide.
+    # Other problems only say that the run was too short to show something: the checkers decide.
     why = "; ".join(made.problems)
     if nemesis == UNDER_ATTACK and not made.recovered:
         _UNWELL[examined.bootstrap] = workload

@@ -76,7 +76,7 @@ def of_controller(wire: Wire) -> Iterator[str]:
         if "cluster_id" in body._names:
             body.cluster_id = "no-such-cluster"
         elif not set(OF_NODES) & set(body._names):
-            continue  # such as Envelope, which asks for what it holds
+            continue  # such as Envelope, which contains another request
         for name in set(OF_NODES) & set(body._names):
             setattr(body, name, NOBODY)
         for version in _versions(api, row.min_version, row.max_version):
