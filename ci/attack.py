@@ -51,7 +51,7 @@ SIMULATED = "sim"
 GRAVEST_LAST = (Validity.VALID, Validity.UNKNOWN, Validity.INVALID)
 """The order in which the checkers' verdicts are printed, so that the worst come last."""
 STORIES_MAX, GROUPS_MAX = 3, 12
-"""How many causes of anomalies are printed in full, and how many further ones in one line each."""
+"""The most causes of anomalies to print in full, and the most further ones in one line each."""
 
 
 @dataclass(frozen=True)

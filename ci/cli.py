@@ -112,7 +112,7 @@ def main() -> None:
     signal.signal(signal.SIGTERM, _interrupt)
     try:
         app()
-    finally:  # everything is done, and Python would let a signal kill the ending process
+    finally:  # all work is done: a signal must not change the exit status
         signal.signal(signal.SIGTERM, signal.SIG_IGN)
 
 

@@ -102,7 +102,7 @@ def _results_of(
         if status == PYTEST_NOTHING_SELECTED:
             raise UsageError("no case matches; `touchstone conform list` shows them")
         if _written_at(results) == before:
-            if status == -signal.SIGTERM:  # before pytest could take notice
+            if status == -signal.SIGTERM:  # before pytest handled signals
                 raise KeyboardInterrupt
             raise UsageError("the examination did not run to its end; see the lines above")
         found = dict(json.loads(results.read_text(encoding="utf-8")))

@@ -95,7 +95,7 @@ def _try_to_start(program: str, driver: str) -> str:
     does not come up."""
     directory = run_directory()
     directory.mkdir(parents=True, exist_ok=True)
-    directory.chmod(0o711)  # the socket is for the group docker, if there is one
+    directory.chmod(0o711)  # the group docker may use the socket
     DATA.mkdir(parents=True, exist_ok=True)
     command = [
         program,

@@ -107,7 +107,7 @@ class Target:
             used_s = cpu_s(self.pid) - used_s
             witness.stop()
         longest_s = witness.longest_s
-        if witness.failure is not None:  # it waits practically for ever
+        if witness.failure is not None:  # count a failure as an endless wait
             print(f"  the well-behaved client failed: {witness.failure}", flush=True)
             longest_s = math.inf
         time.sleep(1)

@@ -203,7 +203,7 @@ def imported_modules(root: Path, path: Path) -> list[tuple[int, str]]:
     return _imported_modules(root, path, path.stat().st_mtime_ns)
 
 
-@cache  # three checks ask, and parsing is what they spend their time on
+@cache  # three checks call this, and parsing takes most of their time
 def _imported_modules(root: Path, path: Path, modified_ns: int) -> list[tuple[int, str]]:
     found: list[tuple[int, str]] = []
     package = module_name(root, path).split(".")

@@ -161,7 +161,7 @@ def chaos_matrix(
     for name in workloads:
         workload_named(name)
     for name in nemeses:
-        nemesis_named(name)  # a wrong one is told before the first run, not after hours
+        nemesis_named(name)  # refuse a wrong name before the first run
     first = Scenario(target, workloads[0], nemeses[0], nodes, seconds, seed)
     progress = sys.stderr if as_json else sys.stdout
     rows = run_matrix(scenarios_of(first, workloads, nemeses, seeds), runs, engine, progress)

@@ -86,7 +86,7 @@ def _asked(bootstrap: str | None, cluster: Path | None) -> str:
     check_filled(bootstrap=bootstrap)
     if bootstrap and cluster:
         raise UsageError("status: give one of --bootstrap and --cluster")
-    addresses(bootstrap or USUAL_BOOTSTRAP)  # one that cannot be is told before it is asked
+    addresses(bootstrap or USUAL_BOOTSTRAP)  # refuse an invalid address first
     if bootstrap or not (cluster or usual_file(Path.cwd())):
         return bootstrap or USUAL_BOOTSTRAP
     return ForeignTarget(Path(chosen_target(None, cluster))).bootstrap

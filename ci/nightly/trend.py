@@ -122,7 +122,8 @@ def _row(name: str, nights: Sequence[Night], flaky: set[str], store: Store) -> R
     seconds = median(outcome.seconds for outcome in every)
     cost = median(outcome.seconds - outcome.attack_seconds for outcome in every)
     last = every[-1]
-    why = "" if last.part == Part.EXPLORATION.value else last.why  # of those it is always the same
+    # Explored runs all have the same reason.
+    why = "" if last.part == Part.EXPLORATION.value else last.why
     return Row(name, last.expected, why, cells, seconds, cost, last.command, worst)
 
 

@@ -163,7 +163,7 @@ def load(directory: Path) -> Recorded:
         problem = str(error)
     verdict = _verdict(directory / "verdict.json")
     if verdict is not None and rows is not None and not verdict.groups:
-        verdict = with_groups(verdict, rows)  # an older one has none
+        verdict = with_groups(verdict, rows)  # an older verdict has no groups
     return Recorded(
         directory, facts, verdict, _verdict(directory / "verdict-local.json"), rows, problem
     )

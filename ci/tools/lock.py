@@ -18,7 +18,7 @@ UV_HOME = places.CACHE / "uv"
 COMPILE = [
     *("pip", "compile", "--universal", "--python-version", "3.11", "--generate-hashes"),
     *("--no-annotate", "--no-header", "--no-emit-index-url", "--no-emit-find-links"),
-]  # a universal lock serves every Python >= 3.11; the index is the user's own affair
+]  # a universal lock serves every Python >= 3.11; the user configures the index
 
 
 def main() -> int:
