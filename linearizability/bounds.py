@@ -38,7 +38,9 @@ class Bounds:
         known = {field.name for field in fields(Bounds)}
         for name, value in given.items():
             if name not in known:
-                raise ValueError(f"{name!r} is no bound; known are {', '.join(sorted(known))}")
+                raise ValueError(
+                    f"{name!r} is not a bound; the bounds are {', '.join(sorted(known))}"
+                )
             if isinstance(value, bool) or not isinstance(value, int | float) or not value >= 0:
                 raise ValueError(f"the bound {name!r} must be a number from 0 up, not {value!r}")
         return Bounds(**given)

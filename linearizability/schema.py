@@ -46,7 +46,7 @@ class F(StrEnum):
     INIT_PRODUCER = "init_producer"  # InitProducerId answered with producer_id and producer_epoch
     SEND_OFFSETS = "send_offsets"  # `txn` is to commit the group's next `offset` of a partition
     HEARTBEAT = "heartbeat"  # a request that renews the session of a member of `group`: it joined,
-    # or sent a heartbeat; fail: the coordinator answered that it is no member
+    # or sent a heartbeat; fail: the coordinator answered that it is not a member
     LEAVE = "leave"  # the member was closed
     CRASH = "crash"  # the member is gone without a word
     NEMESIS = "nemesis"  # a fault was applied or healed (`detail`: JSON of the fault)

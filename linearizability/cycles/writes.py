@@ -72,12 +72,12 @@ def _following(history: pl.LazyFrame) -> pl.LazyFrame:
 def _anomaly(cycle: Sequence[int], rows: dict[tuple[int, int], dict[str, Any]]) -> Anomaly:
     steps = [rows[step] for step in pairwise([*cycle, cycle[0]])]
     words = [
-        f"record {s['value']} of transaction {s['txn']} stands behind record {s['value_before']} of"
+        f"record {s['value']} of transaction {s['txn']} comes after record {s['value_before']} of"
         f" transaction {s['txn_before']} "
         f"({s['topic']}-{s['partition']}, offset {s['offset']})"
         for s in steps
     ]
     operations = sorted({s[column] for s in steps for column in ("op_id_before", "op_id")})
     scope = {column: steps[0][column] for column in PARTITION if steps[0][column] is not None}
-    message = "transactions stand before each other: " + ", ".join(words)
+    message = "transactions precede each other in a circle: " + ", ".join(words)
     return Anomaly(KIND, tuple(operations), message, scope)

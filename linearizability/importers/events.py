@@ -202,7 +202,7 @@ def _check_client(raw: dict[str, Any], line: int, source: str) -> None:
         if is_clients or is_others:
             raise HistoryError(
                 f"{source}: line {line}: operation {shown(f)} under process {shown(process)}, "
-                "which is no number; a client's process must be an integer"
+                "which is not a number; a client's process must be an integer"
             )
     elif f not in KNOWN and isinstance(value, list) and value:
         raise HistoryError(

@@ -297,7 +297,7 @@ def opinion(found: Availability, bounds: Bounds = NOTHING_STATED) -> CheckerVerd
         bound is not None for bound in (bounds.longest_gap_s, bounds.recovery_s, bounds.error_rate)
     )
     if not found.operations:
-        return CheckerVerdict(NAME, Validity.NOT_APPLICABLE, 0, reason="nothing was asked for")
+        return CheckerVerdict(NAME, Validity.NOT_APPLICABLE, 0, reason="no operation was sent")
     anomalies = tuple(_anomalies(found, bounds))
     if anomalies:
         checked = max(stated, len(anomalies))

@@ -175,7 +175,7 @@ def _writers(rows: list[_Row]) -> dict[int, _Row]:
     writers: dict[int, _Row] = {}
     for row in rows:
         if row.op.status not in {OK, UNKNOWN}:
-            raise ValueError(f"operation {row.number}: the partition log knows no such status")
+            raise ValueError(f"operation {row.number}: the status must be ok or unknown")
         if row.op.kind == LogKind.APPEND:
             if not row.op.vals or not writers.keys().isdisjoint(row.op.vals):
                 raise ValueError(f"operation {row.number}: an append needs values of its own")

@@ -32,9 +32,9 @@ def test_two_transactions_before_each_other_in_two_partitions() -> None:
     (cycle,) = opinion.anomalies
     assert (cycle.kind, cycle.operations) == ("write-cycle", (0, 1, 2, 3))
     assert cycle.message == (
-        "transactions stand before each other: "
-        "record 2 of transaction 2 stands behind record 1 of transaction 1 (t-0, offset 1), "
-        "record 4 of transaction 1 stands behind record 3 of transaction 2 (t-1, offset 1)"
+        "transactions precede each other in a circle: "
+        "record 2 of transaction 2 comes after record 1 of transaction 1 (t-0, offset 1), "
+        "record 4 of transaction 1 comes after record 3 of transaction 2 (t-1, offset 1)"
     )
     assert opinion.reason is not None and "G0, allowed" in opinion.reason
 

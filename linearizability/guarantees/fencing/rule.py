@@ -78,7 +78,7 @@ class Fencing(Checker):
         kinds = pl.col("kind").replace_strict(KINDS)
         fenced = pl.format(
             "the producer of transaction {} was fenced before its transaction.timeout.ms was over,"
-            " although no other one had come",
+            " although no newer producer had its transactional id",
             "txn",
         )
         early = events.filter(pl.col("kind") == EARLY)

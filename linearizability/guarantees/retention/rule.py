@@ -121,12 +121,12 @@ class Retention(Checker):
             "log_start",
         )
         long = pl.format(
-            "{} was acknowledged at offset {}, but the log still began at {} when the record "
-            "should have been deleted {} s before",
+            "{} was acknowledged at offset {} and should have been deleted, but {} s later the log "
+            "still began at {}",
             pl.format("record {}", "value").fill_null("a record"),
             "offset",
-            "log_start",
             ((pl.col("told_ms") - pl.col("due_ms")) / 1000).round(1),
+            "log_start",
         )
         few = pl.format(
             "the log begins at {} and has {} bytes, although retention.bytes keeps {} bytes",
