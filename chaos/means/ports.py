@@ -43,7 +43,7 @@ def allowed() -> range:
         return range(LOWEST, _highest())
     named = re.fullmatch(r"(\d{1,5})-(\d{1,5})", text)
     if named is None or not 1 <= int(named[1]) <= int(named[2]) <= HIGHEST:
-        raise NoFreePort(f"{VARIABLE}={text} is no range of ports; write {LOWEST}-{_highest()}")
+        raise NoFreePort(f"{VARIABLE}={text} is not a range of ports; write {LOWEST}-{_highest()}")
     return range(int(named[1]), int(named[2]) + 1)
 
 

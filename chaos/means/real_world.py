@@ -41,7 +41,7 @@ def run(work: Coroutine[Any, Any, T]) -> T:
         result: T = end.value
         return result
     work.close()
-    raise RuntimeError(f"{work} awaits {suspended_at!r}, which is no part of the real world")
+    raise RuntimeError(f"{work} awaits {suspended_at!r}, which does not belong to the real world")
 
 
 class _Deadline(threading.local):

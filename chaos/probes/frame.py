@@ -87,7 +87,7 @@ class Site:
         self.apply_ms = _since_ms(began)
         try:
             if not performed.nodes:
-                raise ProbeFailed(f"it struck nobody: {performed.note}")
+                raise ProbeFailed(f"the fault affected no node: {performed.note}")
             yield performed
         finally:
             began = time.perf_counter()

@@ -46,7 +46,7 @@ class Sight(StrEnum):
     POSITIONS = "committed offsets fetched"
     LATEST = "reads of the last record"
     HEARTBEATS = "heartbeats accepted"
-    DISMISSED = "heartbeats refused because the sender is no member"
+    DISMISSED = "heartbeats refused because the sender is not a member"
 
 
 MUST_SHOW: dict[str, tuple[Sight, ...]] = {

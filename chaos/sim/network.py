@@ -171,7 +171,7 @@ class Network:
         def arrive() -> None:
             server, conditions = self._servers.get(where), self.conditions[source, where]
             if server is None:
-                ended(f"nobody is at {where[0]}:{where[1]}")
+                ended(f"nothing listens at {where[0]}:{where[1]}")
             elif not conditions.lets_dial:
                 self._dialling.append(arrive)
             elif conditions.state is State.REFUSE or not server.is_listening():

@@ -111,7 +111,7 @@ class VirtualTask:
         else:
             if not isinstance(waits_for, Wait):
                 self._work.close()
-                awaits = f"{self._work} awaits {waits_for!r}, which is no part of virtual time"
+                awaits = f"{self._work} awaits {waits_for!r}, which does not belong to virtual time"
                 self._end(None, RuntimeError(awaits))
         finally:
             self._tasks.current = before

@@ -50,7 +50,9 @@ def test_awaiting_something_else_is_refused_and_the_coroutine_closed(world: Worl
         finally:
             closed.append(True)
 
-    with pytest.raises(RuntimeError, match=r"strays.* awaits 'another loop', which is no part of"):
+    with pytest.raises(
+        RuntimeError, match=r"strays.* awaits 'another loop', which does not belong to"
+    ):
         world.run(strays())
     assert closed == [True]
 

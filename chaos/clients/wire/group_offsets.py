@@ -3,7 +3,7 @@
 A client library would retry a commit, and then the number of commits that arrived would be unknown.
 Sources: OffsetCommitRequest.json (generation -1: a group without members, used only for its
 offsets), OffsetFetchRequest.json, RequireStable (KIP-447); FindCoordinatorRequest.json;
-OffsetMetadataManager, validateOffsetCommit (a sender that is no member is refused before the
+OffsetMetadataManager, validateOffsetCommit (a sender that is not a member is refused before the
 append); OffsetDeleteRequest.json (KIP-496), DeleteGroupsRequest.json (KIP-229).
 """
 

@@ -210,7 +210,9 @@ class Operator:
         )
         code = answer.results[0].error_code
         if code not in (0, INVALID_PARTITIONS):  # it has that many already
-            raise WireError(f"topic {topic.name} does not grow: {kafka_name(code)}")
+            raise WireError(
+                f"topic {topic.name} could not be given more partitions: {kafka_name(code)}"
+            )
 
     async def _add_missing(self, topic: TopicSpec) -> None:
         """Add the partitions that the topic lacks if a producer has created it: a topic that is

@@ -32,7 +32,7 @@ BETWEEN_S, MEETS_S = 0.5, 12.0
 """The seconds between the heartbeats of a member that meets a newcomer, and the seconds after which
 it gives up: judges allow for ten."""
 NOT_MEMBER = frozenset({"UNKNOWN_MEMBER_ID", "FENCED_MEMBER_EPOCH", "GROUP_ID_NOT_FOUND"})
-"""The answers by which a coordinator says that the sender is no member."""
+"""The answers by which a coordinator says that the sender is not a member."""
 Row = Mapping[str, Any]
 Ask = Callable[[], Awaitable[int]]
 """A function that sends one request of the member and returns the error code of the answer."""

@@ -143,7 +143,7 @@ class TransactionalProducer(IdentifiedProducer):
         """
         identity = self._former if send.as_former else self._known()
         if identity is None:
-            return Completion(Outcome.FAIL, (), "_STATE", "nobody was superseded")
+            return Completion(Outcome.FAIL, (), "_STATE", "no older producer was fenced")
         shared: dict[str, Any] = {
             "transactional_id": self._settings.transactional_id,
             "group_id": send.group,

@@ -115,7 +115,7 @@ class WireCluster:
                 return await self.ask(address, api, **fields)
             except WireError as error:
                 last = error
-        raise last or WireError("no broker is named")
+        raise last or WireError("no bootstrap broker is given")
 
     async def view(self, topics: Sequence[str], address: Address | None = None) -> View:
         """Return the metadata of these topics from the broker at `address`, or any; leave out a

@@ -105,7 +105,7 @@ class Container:
         return int(self._state()["ExitCode"])
 
     def _state(self) -> Mapping[str, Any]:
-        with asking(f"look at {self.name}"):
+        with asking(f"inspect {self.name}"):
             self._handle.reload()
         state: Mapping[str, Any] = self._handle.attrs["State"]
         return state
@@ -184,7 +184,7 @@ class Container:
     def _let_docker_notice(self) -> None:
         """Wait until Docker has noticed the end of the process, which takes it a while."""
         if self._has_ended(TIMEOUT_S if self._struck else 0.0):
-            with asking(f"notice the end of {self.name}"):
+            with asking(f"report the end of {self.name}"):
                 self._handle.wait(timeout=TIMEOUT_S)
 
     def end(self, timeout_s: float = END_TIMEOUT_S) -> None:
@@ -210,7 +210,7 @@ class Container:
 
     def log(self, lines: int | str = "all") -> str:
         """Return the container's output, its last `lines` lines or all of it."""
-        with asking(f"tell what {self.name} printed"):
+        with asking(f"return the output of {self.name}"):
             return str(self._handle.logs(tail=lines).decode("utf-8", "replace"))
 
     def put(self, files: Mapping[str, str]) -> None:
@@ -222,7 +222,7 @@ class Container:
                 content = text.encode()
                 entry.size, entry.mode = len(content), 0o644
                 archive.addfile(entry, io.BytesIO(content))
-        with asking(f"write into {self.name}"):
+        with asking(f"copy files into {self.name}"):
             self._handle.put_archive("/", packed.getvalue())
 
     def execute(self, *command: str) -> str:

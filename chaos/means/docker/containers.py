@@ -119,7 +119,7 @@ class Engine:
 
     def check(self) -> None:
         """Raise DaemonLost unless Docker answers."""
-        with asking("say whether it is there"):
+        with asking("reply to a ping"):
             self._client.ping()
 
     def image(self, name: str) -> str:
@@ -163,7 +163,7 @@ class Engine:
         """Return the user (UID:GID) that a node must run as, so that the files it writes to our
         directories belong to us: our own user, or with a rootless daemon the user that it maps to
         ours. Raise ContainerError."""
-        with asking("tell its settings"):
+        with asking("report its settings"):
             settings = " ".join(self._client.info().get("SecurityOptions") or ())
         if "name=userns" in settings:
             raise ContainerError(
@@ -282,7 +282,7 @@ def _has_own_network(handle: Any) -> bool:
 def _client(url: str) -> Any:
     import docker  # imported here since it takes a fifth of a second
 
-    with asking("say its version"):
+    with asking("report its version"):
         client = docker.DockerClient(base_url=url, timeout=TIMEOUT_S)
         client.ping()
     return client

@@ -73,7 +73,9 @@ class NamespaceLinks(Links):
         """Make one link slow, at the end that accepts connections. Each packet is delayed, in both
         directions."""
         if toxic.kind != "latency" or self._delays is None:
-            raise LinkError(f"links of namespaces know no {toxic.name}; use --network proxy")
+            raise LinkError(
+                f"links between namespaces cannot have the fault {toxic.name}; use --network proxy"
+            )
         self._troubled.add(name)
         latency = toxic.attributes["latency"], toxic.attributes["jitter"]
         queue = f"-j NFQUEUE --queue-num {self._delays.number_of(*latency)} --queue-bypass"

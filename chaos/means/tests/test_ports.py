@@ -33,7 +33,7 @@ def test_no_free_port_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.parametrize("text", ["12009-12000", "12000", "0-5", "12000-99999", "some"])
 def test_a_range_that_is_none_is_said(text: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv(ports.VARIABLE, text)
-    with pytest.raises(ports.NoFreePort, match=f"TOUCHSTONE_PORTS={text} is no range"):
+    with pytest.raises(ports.NoFreePort, match=f"TOUCHSTONE_PORTS={text} is not a range"):
         ports.free_ports(1)
 
 

@@ -359,14 +359,14 @@ class SimNode:
             case Stop(failure=None):
                 self._stop()
             case Stop(failure=failure):
-                self.reports.append(f"the node gives up: {failure}")
+                self.reports.append(f"the node stops: {failure}")
                 self._die()
             case Report(sentence=sentence):
                 self.reports.append(sentence)
             case GiveWay() | ReadTokens() | SendToken() | Admit():
-                self._failed(f"{effect} is of a listener with SASL, or of a host that gives way")
+                self._failed(f"{effect} needs a listener with SASL, or a host that gives way")
             case _:
-                self._failed(f"the simulated host does not know the effect {effect}")
+                self._failed(f"the simulated host cannot perform the effect {effect}")
 
     def _answered(self, request_id: int, body: Struct | None) -> None:
         self._put(lambda now, ran, chance: Answered(now, ran, chance, request_id, body))

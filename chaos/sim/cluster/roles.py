@@ -37,7 +37,7 @@ def resolve(node: Node, cluster: Peopled) -> tuple[int, ...]:
             raise TargetError(f"there is no node {node}; this cluster has 1 to {cluster.nodes}")
         return (node,)
     if node not in RESOLVERS:
-        raise TargetError(f"{node!r} is no node: use a number, or one of {', '.join(ROLES)}")
+        raise TargetError(f"{node!r} is not a node: use a number, or one of {', '.join(ROLES)}")
     return RESOLVERS[node](cluster)
 
 

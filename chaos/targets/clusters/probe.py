@@ -44,7 +44,9 @@ def check_kafka(address: Address, timeout_s: float) -> None:
     body = request_definition(ApiKey.API_VERSIONS).new()
     answer = exchange(address, ApiKey.API_VERSIONS, API_VERSIONS_VERSION, body, timeout_s)
     if answer.error_code != 0:
-        raise WireError(f"{joined(address)} answers ApiVersions by {answer.error_code}")
+        raise WireError(
+            f"{joined(address)} answers ApiVersions with error code {answer.error_code}"
+        )
 
 
 def answers(address: Address, timeout_s: float) -> bool:

@@ -42,8 +42,8 @@ def test_a_known_name_makes_its_target(text: str, name: str) -> None:
         ("apache:5", "no Apache Kafka '5' is pinned here; there are apache:4.3,"),
         ("kfake:1", "write `kfake`"),
         ("reference:1", "write `reference`"),
-        ("localhost:70000", "'localhost:70000' is no address; write host:port"),
-        ("a:1,b", "'b' is no address"),
+        ("localhost:70000", "'localhost:70000' is not an address; write host:port"),
+        ("a:1,b", "'b' is not an address"),
     ],
 )
 def test_an_unknown_name_is_answered_by_a_sentence(text: str, sentence: str) -> None:

@@ -110,7 +110,7 @@ def test_numbers_and_all_and_controller_need_no_partition(monkeypatch: pytest.Mo
     [
         (4, "there is no node 4; this cluster has 1 to 3"),
         (0, "there is no node 0"),
-        ("boss", "'boss' is no node: use a number, or one of leader, follower"),
+        ("boss", "'boss' is not a node: use a number, or one of leader, follower"),
     ],
 )
 def test_a_node_that_does_not_exist_is_named(
