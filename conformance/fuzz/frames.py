@@ -187,9 +187,9 @@ class FrameFuzz:
             outcome = volley.alone(self.world.renamed(mutant.data), self._patience_s(mutant.data))
         why = self._why_wrong(mutant, outcome)
         if self.examined.restart_if_dead():
-            why = "the target died of it"
+            why = "the target died after this frame"
         if why is None:
-            self.counts["wrong only beside others"] += 1
+            self.counts["wrong only among other frames"] += 1
             return
         self.note(mutant, why)
         if outcome.kind == "silent":
@@ -208,7 +208,7 @@ class FrameFuzz:
             with Volley(self._connect) as volley:
                 volley.alone(mutant.data, self._patience_s(mutant.data))
             if self.examined.restart_if_dead():
-                self.note(mutant, "the target died of it")
+                self.note(mutant, "the target died after this frame")
                 return
         self.note(chunk[-1], f"the target died under the {len(chunk)} frames up to this one")
 

@@ -93,7 +93,7 @@ def _figures(
         f"{counts[kind]:,} {kind}" for kind in ("answered", "closed", "silent")
     )
     text += "" if all_sent else "; the time ended before the last mutant"
-    name = "wrong only beside others"
+    name = "wrong only among other frames"
     text += f"; {counts[name]:,} {name}" if counts[name] else ""
     text += f"; {sequences:,} sequences of {steps:,} operations"
     return f"{text}; {len(frames.findings)} kinds of findings"
@@ -113,7 +113,7 @@ def send_again(examined: Examined, frames: Sequence[str], say: Callable[[str], N
                 outcome = volley.alone(frame, patience_s(frame, examined.advertised))
             why = why_wrong(frame, outcome, examined.advertised)
             if (dead := examined.restart_if_dead()) is not None:
-                why = f"the target died of it: {dead}"
+                why = f"the target died after this frame: {dead}"
             say(f"{_told(frame, outcome, examined)}\n{f'WRONG: {why}' if why else 'allowed'}")
             is_right = is_right and why is None
         return is_right

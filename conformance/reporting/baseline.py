@@ -111,10 +111,10 @@ def _of_results(read: Mapping[str, Any]) -> Iterator[Known]:
 def _of_toml(read: Mapping[str, Any]) -> Iterator[Known]:
     unknown = set(read) - {"deviation"}
     if unknown:
-        raise ValueError(f"{min(unknown)!r} is no table of a baseline")
+        raise ValueError(f"{min(unknown)!r} is not a table of a baseline")
     rows = read.get("deviation", [])
     if not isinstance(rows, list) or not all(isinstance(row, dict) for row in rows):
-        raise ValueError("`deviation` is no list of tables: write [[deviation]] above each")
+        raise ValueError("`deviation` is not a list of tables: write [[deviation]] above each")
     for number, row in enumerate(rows, 1):
         for key, value in row.items():
             if key not in FIELDS or not isinstance(value, FIELDS[key]):

@@ -21,7 +21,7 @@ def results_in(text: str, *needed: str) -> dict[str, Any]:
     try:
         read = json.loads(text)
     except (ValueError, RecursionError) as error:
-        raise ValueError("it holds no JSON, or half of it") from error
+        raise ValueError("it is not complete JSON") from error
     if not isinstance(read, dict) or not isinstance(read.get("cases"), list):
         raise ValueError("it has no cases")
     if (version := read.get("version", VERSION)) != VERSION:

@@ -44,7 +44,7 @@ def refuse_impossible(config: pytest.Config) -> None:
     for option in ("--max-time", "--max-failures"):
         limit = config.getoption(option)
         if limit is not None and not limit > 0:
-            raise pytest.UsageError(f"conformance: {option} {limit:g}: say a number above zero")
+            raise pytest.UsageError(f"conformance: {option} {limit:g}: give a number above zero")
     if (target or bootstrap) and config.getoption("numprocesses", None) not in (None, 0):
         raise pytest.UsageError(
             "conformance: one process examines a target; leave out -n, or give each process a "

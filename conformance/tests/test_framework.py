@@ -277,7 +277,7 @@ def test_a_case_without_requirement_is_refused(suite: Suite) -> None:
     ("options", "sentence"),
     [
         ((), "conformance: nothing to examine; give --target NAME or --bootstrap host:port"),
-        (("--bootstrap", "nonsense"), "'nonsense' is no address"),
+        (("--bootstrap", "nonsense"), "'nonsense' is not an address"),
         (("--target", "refrence"), "did you mean 'reference'"),
         (("--target", "a", "--bootstrap", "b:1"), "give --target or --bootstrap, not both"),
         (("--priority", "P9"), "--priority takes P0, P1 or P2"),
