@@ -117,7 +117,7 @@ def beat(broker: Broker) -> Generator[Effect, Any, bool]:
     except Refused as refused:
         if refused.code is not ErrorCode.REQUEST_TIMED_OUT:
             raise
-        yield Report(f"no controller hears broker {broker.node_id}: {refused}")
+        yield Report(f"no controller answers the heartbeats of broker {broker.node_id}: {refused}")
         return True
     return bool(answer.is_fenced)
 

@@ -119,7 +119,11 @@ class Outgoing(asyncio.Protocol):
     def _decode(self, frame: bytearray) -> tuple[int, Struct]:
         request_id = int.from_bytes(frame[:4], "big")
         if request_id not in self._asked:
-            raise Malformed(f"nobody has asked {request_id}", "correlation_id", "ResponseHeader")
+            raise Malformed(
+                f"no request has the correlation id {request_id}",
+                "correlation_id",
+                "ResponseHeader",
+            )
         api_key, version = self._asked.pop(request_id)
         code = int.from_bytes(frame[4:6], "big", signed=True)
         if api_key == ApiKey.API_VERSIONS and code == ErrorCode.UNSUPPORTED_VERSION:

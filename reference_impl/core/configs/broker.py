@@ -267,12 +267,13 @@ class BrokerConfig:
         return frozenset(user for user in users if user)
 
     def check_super_users(self) -> None:
-        """Raise BadConfig for a super user that is no principal."""
+        """Raise BadConfig for a super user that is not a principal."""
         for user in sorted(self.super_users):
             kind, separator, name = user.partition(":")
             if not (kind and separator and name):
                 raise BadConfig(
-                    f"super.users: {user} is no principal; write each as User:NAME, separated by ;"
+                    f"super.users: {user} is not a principal; write each as User:NAME,"
+                    " separated by ;"
                 )
 
     def check_request_sizes(self) -> None:

@@ -102,7 +102,7 @@ def membership_of(
     if not roles:
         raise BadConfig(f"{ROLES} is empty; write broker, controller, or both")
     if len(set(roles)) < len(roles):
-        raise BadConfig(f"{ROLES}={config[ROLES]}: a role stands twice; name each once")
+        raise BadConfig(f"{ROLES}={config[ROLES]}: a role is named twice; name each once")
     names = split_list(config[CONTROLLER_LISTENERS])
     found = Membership(
         int(config["node.id"]),
@@ -126,13 +126,15 @@ def voters_of(text: str) -> dict[int, Endpoint]:
     for item in split_list(text):
         node, separator, address = item.partition("@")
         if not separator or not node.isascii() or not node.isdigit():
-            raise BadConfig(f"{VOTERS}={text}: {item} is no voter; write each as ID@host:port")
+            raise BadConfig(f"{VOTERS}={text}: {item} is not a voter; write each as ID@host:port")
         if int(node) in found:
-            raise BadConfig(f"{VOTERS}={text}: node {int(node)} stands twice; name each voter once")
+            raise BadConfig(
+                f"{VOTERS}={text}: node {int(node)} is named twice; name each voter once"
+            )
         endpoint = _endpoint(VOTERS, address)
         if endpoint in found.values():
             raise BadConfig(
-                f"{VOTERS}={text}: {address} stands twice; each voter has an address of its own"
+                f"{VOTERS}={text}: {address} is named twice; give each voter its own address"
             )
         found[int(node)] = endpoint
     return found
@@ -142,7 +144,7 @@ def _endpoint(key: str, text: str) -> Endpoint:
     match = re.fullmatch(r"(\[[0-9A-Fa-f:.%]+\]|[^\s:@\[\]]+):([0-9]{1,5})", text)
     if match is None or not 0 < int(match[2]) <= 65535:
         raise BadConfig(
-            f"{key}: {text} is no address; write host:port, with a port from 1 to 65535"
+            f"{key}: {text} is not an address; write host:port, with a port from 1 to 65535"
         )
     return Endpoint(match[1].strip("[]"), int(match[2]))
 
@@ -232,7 +234,7 @@ def _check_between_nodes(found: Membership, of_clients: tuple[Listener, ...]) ->
         is_between = listener.name == found.between_brokers
         if is_between and (listener.sasl is not None or listener.tls is not None):
             raise BadConfig(
-                f"{BETWEEN_BROKERS}={listener.name}: nodes talk PLAINTEXT to each other; choose a"
+                f"{BETWEEN_BROKERS}={listener.name}: nodes use PLAINTEXT among themselves; choose a"
                 " listener of this protocol for them, others may be secured"
             )
 

@@ -33,7 +33,7 @@ def handle_remove_raft_voter(controller: Controller, request: Request) -> Genera
             raise Refused(
                 ErrorCode.INVALID_REQUEST, "Remove voter request didn't include a valid voter"
             )
-        # DEDUPLICATE: a node that is no voter is not found. APPLY
+        # DEDUPLICATE: a node that is not a voter is not found. APPLY
         yield from remove_voter(quorum, (body.voter_id, body.voter_directory_id), TIMEOUT_MS)
     except Refused as refused:
         answer.error_code, answer.error_message = refused.code, refused.message

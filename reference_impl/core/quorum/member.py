@@ -23,7 +23,7 @@ class Settings:
     snapshot_bytes_max: int
     """The bytes of a snapshot that a follower fetches at once."""
     joins_by_itself: bool = False
-    """Whether a controller that is no voter asks the leader to become one (KIP-1186)."""
+    """Whether a controller that is not a voter asks the leader to become one (KIP-1186)."""
 
     @classmethod
     def of(cls, config: BrokerConfig) -> Settings:

@@ -120,7 +120,7 @@ class Quorum(QuorumState):
             case State.PROSPECTIVE:
                 self._lose_pre_election()
             case State.RESIGNED:
-                # A node that is no voter any more does not stand, and must not disturb the others.
+                # A node that is no longer a voter does not stand, and must not disturb the others.
                 following = (
                     ElectionState(self.epoch + 1)
                     if self.is_voter and self.epoch < EPOCH_MAX

@@ -242,8 +242,8 @@ def _protocols(text: str) -> dict[str, str]:
         name, separator, protocol = item.partition(":")
         if not separator or protocol.upper() not in PROTOCOLS:
             raise BadConfig(
-                f"listener.security.protocol.map: {item} is none; write each as NAME:PROTOCOL, with"
-                f" a protocol of {', '.join(PROTOCOLS)}"
+                f"listener.security.protocol.map: {item} is not one; write each as NAME:PROTOCOL,"
+                f" with a protocol of {', '.join(PROTOCOLS)}"
             )
         found[name] = protocol.upper()
     return found
@@ -255,7 +255,7 @@ def names_and_endpoints(key: str, text: str) -> dict[str, Endpoint]:
     found: dict[str, Endpoint] = {}
     for name, endpoint in _parsed(key, text):
         if name in found:
-            raise BadConfig(f"{key}={text}: {name} stands twice; give each listener its own name")
+            raise BadConfig(f"{key}={text}: {name} is named twice; give each listener its own name")
         found[name] = endpoint
     return found
 

@@ -76,7 +76,7 @@ class Watcher:
         if (is_settled and not quorum.is_voter) and (
             quorum.state not in (State.UNATTACHED, State.FOLLOWER) or quorum.election.voted_id
         ):
-            raise Broken(f"node {node} is no voter, and takes part in elections: {quorum.state}")
+            raise Broken(f"node {node} is not a voter, and takes part in elections: {quorum.state}")
         if quorum.state is State.LEADER:
             first = self.leaders.setdefault(quorum.epoch, node)
             if first != node:

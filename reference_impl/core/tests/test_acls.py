@@ -223,7 +223,7 @@ def test_who_may_not_alter_the_cluster_changes_no_entry() -> None:
 
 
 def test_a_super_user_that_is_no_principal_stops_the_broker() -> None:
-    with pytest.raises(BadConfig, match=r"super\.users: admin is no principal; write each"):
+    with pytest.raises(BadConfig, match=r"super\.users: admin is not a principal; write each"):
         BrokerConfig.of({"super.users": "admin"})
 
 

@@ -64,10 +64,10 @@ def test_a_protocol_may_be_a_name_and_controllers_are_left_alone() -> None:
     [
         ({"listeners": "A://:1"}, "A has no security protocol"),
         ({"listeners": "A:1"}, "PLAINTEXT://host:port"),
-        ({"listeners": "PLAINTEXT://:1,PLAINTEXT://:2"}, "PLAINTEXT stands twice"),
+        ({"listeners": "PLAINTEXT://:1,PLAINTEXT://:2"}, "PLAINTEXT is named twice"),
         ({"listeners": "CONTROLLER://:1"}, "there is none for clients"),
         ({"advertised.listeners": "B://h:1"}, "B is not among the listeners PLAINTEXT"),
-        ({"listener.security.protocol.map": "A:TELNET"}, "A:TELNET is none"),
+        ({"listener.security.protocol.map": "A:TELNET"}, "A:TELNET is not one"),
         ({"listener.security.protocol.map": "A"}, "write each as NAME:PROTOCOL"),
         ({"listener.name.out.ssl.key.password": "x"}, "there is no such listener"),
         (SASL | {"listener.name.out.no.such.key": "x"}, "Unknown broker config name"),

@@ -80,8 +80,8 @@ class DataDirectory:
             directory_id = uuid_of(properties["directory.id"])
         except ValueError:
             raise WrongDirectory(
-                f"{path}/{META_PROPERTIES}: directory.id={properties['directory.id']} is no id of"
-                " 22 letters and digits; bring the file back from a copy"
+                f"{path}/{META_PROPERTIES}: directory.id={properties['directory.id']} is not an id"
+                " of 22 letters and digits; bring the file back from a copy"
             ) from None
         return cls(path, properties["cluster.id"], directory_id, storage)
 

@@ -93,7 +93,7 @@ class ElectionFile:
 def _number(row: dict[str, Any], key: str) -> int:
     value = row[key]
     if not isinstance(value, int) or not NOBODY <= value < 2**31:
-        raise TypeError(f"{key} is no integer from -1 to {2**31 - 1}")
+        raise TypeError(f"{key} is not an integer from -1 to {2**31 - 1}")
     return value
 
 

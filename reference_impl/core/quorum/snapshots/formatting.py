@@ -73,7 +73,7 @@ def initial_voters(text: str, listener: str) -> Voters:
         endpoint = Endpoint(match[2].strip("[]"), int(match[3]))
         found.append(first_voter(int(match[1]), uuid_of(match[4]), {listener: endpoint}))
     if len({voter.node_id for voter in found}) < len(found):
-        raise BadConfig(f"--initial-controllers {text}: a node stands twice; name each once")
+        raise BadConfig(f"--initial-controllers {text}: a node is named twice; name each once")
     return voters_of(*found)
 
 
