@@ -84,7 +84,7 @@ def run_demo(seconds: float, out: Path) -> int:
     report = _report(demo, components)
     print("\n== verdicts")
     for line in demo.lines:
-        mark = "as it must be" if line.as_expected else "NOT AS IT MUST BE"
+        mark = "as expected" if line.as_expected else "NOT AS EXPECTED"
         print(f"{line.what}: {line.result} [{mark}]")
     print(f"report: {report}")
     return 0 if all(line.as_expected for line in demo.lines) else 1

@@ -155,7 +155,7 @@ def check_above_zero(**options: float | None) -> None:
     that the option was not given."""
     for name, value in options.items():
         if value is not None and not 0 < value < math.inf:
-            raise UsageError(f"--{name.replace('_', '-')} {value:g}: say a number above zero")
+            raise UsageError(f"--{name.replace('_', '-')} {value:g}: give a number above zero")
 
 
 def check_judges(engine: str, spark_master: str | None = None) -> None:

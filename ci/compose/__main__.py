@@ -151,7 +151,7 @@ def show(nemesis: str, seconds: float, seed: int, runs: Path) -> int:
     import docker
 
     command = compose_command()
-    with asking("say its version"):
+    with asking("report its version"):
         client = docker.DockerClient(base_url=daemon_url(), timeout=60)
         client.ping()
     os.environ["DOCKER_HOST"] = daemon_url()

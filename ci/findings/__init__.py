@@ -78,7 +78,7 @@ def run_directories(paths: Sequence[Path]) -> list[Path]:
     for path in paths:
         here = [path] if (path / RUN_JSON).is_file() else sorted(path.glob(f"*/{RUN_JSON}"))
         if not here:
-            raise UsageError(f"findings: {path} is no run directory and holds none; name others")
+            raise UsageError(f"findings: {path} is not a run directory and holds none; name others")
         found += [each.parent if each.name == RUN_JSON else each for each in here]
     return found
 

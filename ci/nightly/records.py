@@ -77,8 +77,8 @@ class Night:
             )
         except (OSError, ValueError, KeyError, TypeError) as error:
             raise UsageError(
-                f"{file} is no record of a night ({type(error).__name__}: {error}); delete it, or"
-                " name another directory with --runs"
+                f"{file} is not a record of a night ({type(error).__name__}: {error}); delete it,"
+                " or name another directory with --runs"
             ) from error
 
 

@@ -103,7 +103,7 @@ def _add_guarantee(name: str, given: Any) -> None:
 
     made = given() if isinstance(given, type) else given
     if not isinstance(made, Checker):
-        raise PluginError("it is no touchstone.kit.Checker; derive it from that class")
+        raise PluginError("it is not a touchstone.kit.Checker; derive it from that class")
     _add_to(CHECKERS, name, _made(name, made, ("name", "title", "scope", "needs")))
 
 
@@ -117,7 +117,9 @@ def _add_target(name: str, given: Any) -> None:
     from chaos.targets import TARGETS
 
     if not callable(given):
-        raise PluginError("it is no function of (what follows the colon, bug) that makes a target")
+        raise PluginError(
+            "it is not a function of (what follows the colon, bug) that makes a target"
+        )
     _add_to(TARGETS, name, given)
 
 
@@ -153,7 +155,7 @@ def _add_cases(name: str, given: Any) -> None:
     from conformance.target.examination import CAMEL
 
     if not isinstance(given, ModuleType) or given.__file__ is None:
-        raise PluginError("it is no module or package of cases")
+        raise PluginError("it is not a module or package of cases")
     for module in listing.modules_of(given):
         for listed in listing.cases_of(module):
             if listed.case.area in listing.AREAS:

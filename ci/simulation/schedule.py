@@ -50,7 +50,7 @@ class StandsStill(Exception):
     """Raised if a schedule does not end because virtual time does not advance."""
 
     def __str__(self) -> str:
-        return f"it took more than {CPU_LIMIT_S:g} seconds of this processor"
+        return f"it took more than {CPU_LIMIT_S:g} s of CPU time"
 
 
 class Watch:

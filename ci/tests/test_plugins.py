@@ -105,7 +105,9 @@ BROKEN = {
         "misnamed": ("broken_plugin:Appends", "its name is 'appends'"),
     },
     "touchstone.nemeses": {"ends": ("broken_exit:Nemesis", "SystemExit: 3")},
-    "touchstone.guarantees": {"words": ("broken_plugin:Empty", "it is no touchstone.kit.Checker")},
+    "touchstone.guarantees": {
+        "words": ("broken_plugin:Empty", "it is not a touchstone.kit.Checker")
+    },
     "touchstone.cases": {"ours": ("broken_cases", "case PROD-99: PROD is an area of our own")},
 }
 MODULES = {

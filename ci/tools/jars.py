@@ -35,7 +35,9 @@ def read(lock: Path) -> dict[str, str]:
         raise StepFailed(f"{lock} cannot be read ({error}); bring it back from git") from error
     matches = [_LINE.fullmatch(line) for line in lines]
     if not matches or None in matches:
-        raise StepFailed(f"{lock} is no list of jars; bring it back from git, or run `make lock`")
+        raise StepFailed(
+            f"{lock} is not a list of jars; bring it back from git, or run `make lock`"
+        )
     return {match[2]: match[1] for match in matches if match is not None}
 
 

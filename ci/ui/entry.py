@@ -164,7 +164,7 @@ def loaded(file: Path, advice: str) -> Any:
             raise Unreadable(f"{file.name} is larger than {BYTES_MAX >> 20} MB; {advice}")
         return json.loads(file.read_bytes())
     except (OSError, ValueError, RecursionError) as error:
-        reason = error.strerror if isinstance(error, OSError) else "no JSON, or half of it"
+        reason = error.strerror if isinstance(error, OSError) else "not complete JSON"
         raise Unreadable(f"{file.name} cannot be read ({reason}); {advice}") from error
 
 

@@ -90,7 +90,7 @@ def read_index(runs: Path) -> Index:
             shown = os.fsencode(path).decode(errors="backslashreplace")
             problems[shown] = "the name of this file is not UTF-8; rename it"
         except OSError as error:
-            problems[path] = f"it cannot be read ({error.strerror}); see to its permissions"
+            problems[path] = f"it cannot be read ({error.strerror}); correct its permissions"
     if kept != known:
         _write_cache(runs / CACHE, kept)
     entries.sort(key=lambda entry: (entry.started, entry.path), reverse=True)
@@ -143,7 +143,7 @@ def _places(runs: Path, problems: dict[str, str]) -> Iterator[tuple[Path, bool]]
             continue  # it was deleted since its parent was listed
         except OSError as error:
             shown = os.fsencode(folder.relative_to(runs)).decode(errors="backslashreplace")
-            problems[shown] = f"it cannot be listed ({error.strerror}); see to its permissions"
+            problems[shown] = f"it cannot be listed ({error.strerror}); correct its permissions"
             continue
         names = {item.name for item in inside}
         if SITE in names:

@@ -41,7 +41,7 @@ class Server(ThreadingHTTPServer):
         try:
             super().__init__((ADDRESS, port), Handler)
         except OverflowError as error:
-            raise UsageError(f"--port {port}: say a number from 0 to 65535") from error
+            raise UsageError(f"--port {port}: give a number from 0 to 65535") from error
         except OSError as error:
             raise UsageError(
                 f"--port {port}: {error.strerror}; name another, or 0 for any"

@@ -129,7 +129,7 @@ def test_without_the_program_the_packages_are_named(
     ("url", "said"),
     [
         ("tcp://10.0.0.9:2375", "need the Docker daemon of this machine"),
-        ("unix:///nowhere/docker.sock", "Docker does not answer when asked to say its version"),
+        ("unix:///nowhere/docker.sock", "Docker does not answer when asked to report its version"),
     ],
 )
 def test_without_a_daemon_a_run_ends_in_one_sentence_and_2(

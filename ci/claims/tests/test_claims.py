@@ -65,7 +65,7 @@ def test_the_command_prints_the_table_and_writes_it(tmp_path: Path) -> None:
     ("text", "said"),
     [
         ("[]", "it has no cases"),
-        ("{", "it holds no JSON, or half of it"),
+        ("{", "it is not complete JSON"),
         (json.dumps(results(WIRE_01="passed") | {"version": 2}), "it has version 2, and this"),
         (json.dumps(results(WIRE_01="won")), "case 1 has no result"),
         (

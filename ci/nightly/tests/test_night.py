@@ -137,7 +137,7 @@ def test_a_broken_record_of_an_earlier_night_is_told_before_anything_is_run(
     nightly = play()
     nightly.perform()
     nightly.night.file.write_text("{}")
-    with pytest.raises(UsageError, match="is no record of a night"):
+    with pytest.raises(UsageError, match="is not a record of a night"):
         play()
 
 

@@ -30,7 +30,7 @@ def test_a_night_comes_back_from_its_file(store: Store) -> None:
 def test_a_broken_record_is_named_with_what_to_do(store: Store) -> None:
     file = night(store, 1, []).file
     file.write_text("{")
-    with pytest.raises(UsageError, match=r"is no record of a night .* delete it") as refused:
+    with pytest.raises(UsageError, match=r"is not a record of a night .* delete it") as refused:
         Night.read(file)
     assert str(file) in str(refused.value)
 

@@ -82,7 +82,7 @@ class Plan:
         try:
             return cls(_scenario(found["scenario"]), tuple(map(_step, found["steps"])))
         except (KeyError, TypeError, ValueError) as error:
-            raise UsageError(f"{file} is no plan that this version knows: {error}") from None
+            raise UsageError(f"{file} is not a plan that this version can read: {error}") from None
 
 
 class Scripted:

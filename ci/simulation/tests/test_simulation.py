@@ -101,7 +101,7 @@ def test_a_schedule_that_goes_round_in_circles_is_a_finding(
     monkeypatch.setattr(Agenda, "after", lambda self, _, action: self.soon(action))
     scenario = Scenario("sim", "appends", "kill", 1, 10.0, 1, rate=60.0)
     done = perform(scenario, tmp_path / "runs", tmp_path)
-    assert done.validity is Validity.INVALID and "seconds of this processor" in done.reason
+    assert done.validity is Validity.INVALID and "s of CPU time" in done.reason
 
 
 @pytest.mark.parametrize(
@@ -145,10 +145,10 @@ def test_several_processes_find_what_one_finds(
 @pytest.mark.parametrize(
     ("words", "sentence"),
     [
-        (["--seeds", "0"], "--seeds 0: say a number above zero"),
+        (["--seeds", "0"], "--seeds 0: give a number above zero"),
         (["--first-seed", "-1"], "must not be negative"),
         (["--bug", "nonsense"], "there is no such bug"),
-        (["--minutes", "0"], "--minutes 0: say a number above zero"),
+        (["--minutes", "0"], "--minutes 0: give a number above zero"),
         (["--runs", __file__], "a file is there"),
     ],
 )

@@ -74,7 +74,7 @@ def test_who_does_not_answer_is_one_sentence() -> None:
 def test_what_is_no_address_is_one_sentence(address: str) -> None:
     result = CliRunner().invoke(app, ["status", "--bootstrap", address])
     assert result.exit_code == 2
-    assert "is no address; write host:port" in result.output
+    assert "is not an address; write host:port" in result.output
 
 
 def test_a_topic_without_a_name_is_left_out(monkeypatch: pytest.MonkeyPatch) -> None:

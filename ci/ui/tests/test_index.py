@@ -58,7 +58,7 @@ def newer(file: Path) -> None:
 
 
 DAMAGES: dict[str, tuple[str, Callable[[Path], object], str]] = {
-    "half a run.json": ("run.json", half, "run.json cannot be read (no JSON, or half of it)"),
+    "half a run.json": ("run.json", half, "run.json cannot be read (not complete JSON)"),
     "a newer run.json": ("run.json", newer, "update touchstone"),
     "no version": ("run.json", lambda f: f.write_text("{}"), "names no version"),
     "a list": ("run.json", lambda f: f.write_text("[1]"), "not a JSON object"),
@@ -228,7 +228,7 @@ def test_a_night_tells_what_was_expected_and_of_runs_that_were_deleted(
     night_store.night_file("2026-01-02").write_text("{")
     index = read_index(tmp_path)
     assert len(index.runs) == 1
-    assert "is no record of a night" in index.problems["nightly/nights/2026-01-02/nightly.json"]
+    assert "is not a record of a night" in index.problems["nightly/nights/2026-01-02/nightly.json"]
 
 
 def test_badges_never_show_unknown_as_green(tmp_path: Path, models: dict[str, Path]) -> None:
