@@ -12,6 +12,7 @@ import argparse
 import asyncio
 import errno
 import logging
+import shutil
 import signal
 import sys
 import time
@@ -186,12 +187,18 @@ def serve_cluster(arguments: argparse.Namespace, config: Mapping[str, str]) -> i
     check_bug(arguments.bug)
     check_port(arguments.port)
     check_cluster_id(arguments.cluster_id)
-    data = chosen_directory(arguments.data, {})
     first_port = DEFAULT_PORT if arguments.port is None else arguments.port
     size = cluster.Size(arguments.nodes, arguments.controllers, first_port)
-    settings = cluster.settings_of_nodes(size, data, config)
-    options = cluster.options_of_nodes(settings, data, arguments.cluster_id, arguments.bug)
-    return cluster.run(options, data)
+    data = chosen_directory(arguments.data, {})
+    status = USAGE
+    try:
+        settings = cluster.settings_of_nodes(size, data, config)
+        options = cluster.options_of_nodes(settings, data, arguments.cluster_id, arguments.bug)
+        status = cluster.run(options, data)
+    finally:
+        if status == USAGE and arguments.data is None:
+            shutil.rmtree(data, ignore_errors=True)
+    return status
 
 
 def serve(
@@ -206,14 +213,16 @@ def serve(
     logging.basicConfig(
         stream=sys.stderr, level=logging.INFO, format="%(asctime)s %(levelname)s %(message)s"
     )
+    surroundings = surroundings or Surroundings()
+    plan = None
     try:
-        plan = make_plan(port, data, config or {}, bug)
-        if surroundings is not None:
-            check_cluster_id(surroundings.cluster_id)
-            plan = replace(plan, surroundings=surroundings)
+        check_cluster_id(surroundings.cluster_id)
+        plan = replace(make_plan(port, data, config or {}, bug), surroundings=surroundings)
         with asyncio.Runner(loop_factory=event_loop()) as runner:
             return runner.run(_serve(plan))
     except CANNOT_START as error:
+        if plan is not None and plan.is_temporary:
+            shutil.rmtree(plan.directory, ignore_errors=True)
         return _refuse(_sentence(error))
     except KeyboardInterrupt:
         return 0
@@ -273,11 +282,15 @@ async def _serve(plan: Plan) -> int:
             name = plan.listeners[0].endpoint.host or "localhost"
             print(f"ready {Endpoint(name, ports[0])}", flush=True)
         failure = await ended
-        await server.close()
+        try:
+            await server.close()
+            if failure is None:
+                host.stop()
+        except CANNOT_START as error:
+            failure = _sentence(error)
         if failure is not None:
             print(f"touchstone serve: {failure}", file=sys.stderr)
             return FAILED
-        host.stop()
         return 0
     finally:
         lock.release()

@@ -44,6 +44,8 @@ class Plan:
     directory: Path
     bug: str | None
     surroundings: Surroundings
+    is_temporary: bool = False
+    """Whether the directory was made for this node because none was named."""
 
 
 def parse_pairs(pairs: Sequence[str]) -> dict[str, str]:
@@ -80,7 +82,12 @@ def make_plan(
         given["log.dirs"] = str(directory)
     broker = BrokerConfig.of(given)
     return Plan(
-        broker, broker.listeners() + broker.controller_listeners(), directory, bug, Surroundings()
+        broker,
+        broker.listeners() + broker.controller_listeners(),
+        directory,
+        bug,
+        Surroundings(),
+        is_temporary=data is None and not (config.get("log.dirs") or config.get("log.dir")),
     )
 
 

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import os
 import signal
 import socket
 import subprocess
 import sys
+import tempfile
 from pathlib import Path
 
 import pytest
@@ -24,14 +26,18 @@ from reference_impl.wire import (
 
 
 def refused(*options: str) -> str:
-    """Return the message of a broker that does not start: one sentence, with exit status 2."""
-    done = subprocess.run(
-        [sys.executable, "-m", "reference_impl.host", *options],
-        capture_output=True,
-        text=True,
-        timeout=PATIENCE_S,
-        check=False,
-    )
+    """Return the message of a broker that does not start: one sentence, with exit status 2. It
+    leaves no temporary directory."""
+    with tempfile.TemporaryDirectory() as temporary:
+        done = subprocess.run(
+            [sys.executable, "-m", "reference_impl.host", *options],
+            env={**os.environ, "TMPDIR": temporary},
+            capture_output=True,
+            text=True,
+            timeout=PATIENCE_S,
+            check=False,
+        )
+        assert os.listdir(temporary) == []
     assert done.returncode == 2, done.stderr
     assert done.stdout == ""
     assert "Traceback" not in done.stderr
@@ -111,6 +117,14 @@ def test_a_port_in_use_is_refused(tmp_path: Path) -> None:
     with socket.create_server(("127.0.0.1", 0)) as other:
         port = other.getsockname()[1]
         assert "--port" in refused("--data", str(tmp_path / "data"), "--port", str(port))
+        assert "--port" in refused("--port", str(port))  # with a data directory of its own
+
+
+@pytest.mark.parametrize(
+    "options", [("--nodes", "3", "--config", "no.such.key=1"), ("--cluster-id", "mine")], ids=str
+)
+def test_a_broker_that_is_refused_leaves_no_temporary_directory(options: tuple[str, ...]) -> None:
+    assert refused(*options, "--port", "0")
 
 
 def test_a_data_directory_that_cannot_be_is_refused(tmp_path: Path) -> None:

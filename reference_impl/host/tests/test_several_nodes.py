@@ -122,6 +122,7 @@ def test_a_port_that_is_taken_is_named(tmp_path: Path) -> None:
     first = first_free_port(4)
     with socket.create_server(("127.0.0.1", first + 1)):
         said = refused("--data", str(tmp_path), "--nodes", "2", "--port", str(first))
+        refused("--nodes", "2", "--port", str(first))  # leaves no temporary directory
     assert f"node 2 cannot start: cannot listen on 127.0.0.1 port {first + 1}" in said
 
 
