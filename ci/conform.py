@@ -17,6 +17,7 @@ from types import FrameType
 from typing import Any
 
 from chaos.run.interrupts import SIGNALS
+from ci import places
 from ci.errors import UsageError
 from ci.plugins import case_files
 from conformance import cases
@@ -40,7 +41,10 @@ cases compare with `expect`, and need no rewritten `assert`."""
 
 def check_writable(option: str, path: Path | None) -> None:
     """Raise UsageError if the results cannot be written to `path`; call this before the run."""
-    if path is not None and (why := why_unwritable(path)):
+    if path is None:
+        return
+    places.leave_no_empty(path.parent)
+    if why := why_unwritable(path):
         raise UsageError(f"{option} {path}: {why}")
 
 

@@ -1,5 +1,8 @@
-"""The paths of the project: its source tree, and the folder of generated files."""
+"""The paths of the project: its source tree, the folder of generated files, and the folders that
+commands make for what they write."""
 
+import atexit
+from contextlib import suppress
 from pathlib import Path
 
 from linearizability.caches import cache_directory
@@ -33,3 +36,18 @@ def kafka_versions() -> list[str]:
 def shown(path: Path) -> str:
     """Return a path for messages: relative to the project's root if it lies below."""
     return str(path.relative_to(ROOT) if path.is_relative_to(ROOT) else path)
+
+
+def leave_no_empty(folder: Path) -> None:
+    """Have the folder, and each folder above it, removed at the end of this process if it is
+    missing now and empty then: a command that was refused leaves nothing."""
+    missing = [
+        each for each in (folder.absolute(), *folder.absolute().parents) if not each.exists()
+    ]
+    for each in reversed(missing):  # the last to be registered, the innermost, goes first
+        atexit.register(_remove_empty, each)
+
+
+def _remove_empty(folder: Path) -> None:
+    with suppress(OSError):
+        folder.rmdir()

@@ -70,12 +70,18 @@ class BootstrapCluster:
         time-out."""
         deadline = time.monotonic() + timeout_s
         while True:
-            if self.alive():
-                return
+            failures = []
+            for seed in self._seeds:
+                try:
+                    probe.check_kafka(seed, ASK_TIMEOUT_S)
+                    return
+                except WireError as error:
+                    failures.append(str(error))
             if time.monotonic() > deadline:
                 raise TargetError(
-                    f"{self.bootstrap} does not answer ApiVersions within {timeout_s:.0f} s;"
-                    " check that a Kafka with a PLAINTEXT listener runs there"
+                    f"{self.bootstrap} does not answer ApiVersions within {timeout_s:.0f} s"
+                    f" ({'; '.join(failures)}); check that a Kafka with a PLAINTEXT listener runs"
+                    " there"
                 )
             time.sleep(POLL_S)
 
@@ -113,9 +119,17 @@ class BootstrapTarget:
                 f"{self.bootstrap} is running already; its configuration cannot be set here:"
                 f" leave out {', '.join(config)}"
             )
-        cluster = BootstrapCluster(self.bootstrap, self._seeds, 1)
-        cluster.wait_ready()
+        cluster = self._reached()
         for seed in self._seeds:
             with suppress(WireError):
                 cluster.nodes = max(cluster.nodes, len(probe.brokers(seed, ASK_TIMEOUT_S)))
+        return cluster
+
+    def check_there(self) -> None:
+        """Raise TargetError if no Kafka answers at the addresses."""
+        self._reached()
+
+    def _reached(self) -> BootstrapCluster:
+        cluster = BootstrapCluster(self.bootstrap, self._seeds, 1)
+        cluster.wait_ready()
         return cluster

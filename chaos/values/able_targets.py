@@ -33,3 +33,12 @@ class SizedTarget(Protocol):
     """A target with a fixed number of nodes: a running cluster that its owner describes."""
 
     nodes: int
+
+
+@runtime_checkable
+class RunningTarget(Protocol):
+    """A cluster that is not started here, except perhaps by its owner's commands."""
+
+    def check_there(self) -> None:
+        """Raise TargetError, with what to do, if the cluster is not there."""
+        ...

@@ -12,6 +12,7 @@ from typing import Annotated
 
 import typer
 
+from ci import places
 from ci.errors import UsageError
 
 TargetOption = Annotated[
@@ -183,7 +184,7 @@ def check_directory(option: str, path: Path) -> None:
     nearest = next(each for each in (path, *path.absolute().parents) if each.exists())
     try:
         with TemporaryDirectory(prefix=".touchstone-", dir=nearest):
-            pass
+            places.leave_no_empty(path)
     except OSError as error:
         why = error.strerror or str(error)
         raise UsageError(f"{option} {path}: {why}; name a directory that can be written") from error

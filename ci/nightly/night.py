@@ -24,7 +24,7 @@ from ci.lanes import LOOK_EVERY_S, Lanes
 from ci.nightly.agenda import Agenda
 from ci.nightly.job import Job
 from ci.nightly.outcome import Ending, Outcome, exit_status
-from ci.nightly.plan import Plan, check_targets
+from ci.nightly.plan import Plan, check_targets, check_there
 from ci.nightly.records import UNCOMMITTED, Night, Store
 from ci.nightly.robustness import robustness
 from ci.nightly.trend import write_trend
@@ -52,6 +52,7 @@ class Nightly:
 
     def __post_init__(self) -> None:
         check_targets(self.plan.targets)
+        check_there(self.plan.targets)
         self.store = Store(self.runs)
         self.store.nights()  # report an unreadable record before the night, not after it
         commit, changed = commit_of(REPOSITORY)

@@ -14,6 +14,7 @@ from chaos.scenarios.exploration import exploration
 from chaos.scenarios.fitting import why_not
 from chaos.scenarios.regression import regressions
 from chaos.targets import parse_target
+from chaos.values.able_targets import RunningTarget
 from ci.bugs.scenarios import scenario_of
 from ci.errors import UsageError
 from ci.nightly.agenda import begun_within
@@ -111,3 +112,11 @@ def check_targets(targets: Sequence[str]) -> None:
     """Raise TargetError for an unknown name, before anything is run."""
     for target in targets:
         parse_target(target)
+
+
+def check_there(targets: Sequence[str]) -> None:
+    """Raise TargetError for a cluster of others that is not there, before anything is run."""
+    for target in targets:
+        cluster = parse_target(target)
+        if isinstance(cluster, RunningTarget):
+            cluster.check_there()

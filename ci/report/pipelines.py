@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from chaos.targets.foreign.target import SUFFIX
 from ci.errors import UsageError
+from ci.places import leave_no_empty
 
 if TYPE_CHECKING:
     from ci.attack import Judged
@@ -46,6 +47,7 @@ def check_place(option: str, path: Path | None) -> None:
     """Raise UsageError if the file cannot be written. Make its folder, but leave no empty file."""
     if path is None:
         return
+    leave_no_empty(path.parent)
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         is_new = not path.exists()

@@ -238,6 +238,26 @@ def test_what_many_runs_need_is_looked_at_before_they_are_made(tmp_path: Path) -
     assert targets_named(["kfake"], ["reference,kfake"]) == ("kfake", "reference")
 
 
+@pytest.mark.parametrize(
+    "line",
+    [
+        "chaos run --target 127.0.0.1:1 --workload appends --nemesis none --runs new/runs",
+        "chaos run --workload appends --nemesis none --summary new/a.md",
+        "nightly --minutes 1 --targets 127.0.0.1:1",
+        "nightly --minutes 1 --cluster touchstone.toml",
+        "conform --bootstrap 127.0.0.1:1 --out new/a.json --junit new/junit/a.xml",
+        "conform --fuzz 1s --bootstrap 127.0.0.1:1 --out new/a.json",
+        "compare 127.0.0.1:1 reference --out new",
+    ],
+)
+def test_a_command_that_finds_no_cluster_leaves_nothing(tmp_path: Path, line: str) -> None:
+    (tmp_path / "touchstone.toml").write_text('[[node]]\naddress = "127.0.0.1:1"\n')
+    done = touchstone(*line.split(), cwd=tmp_path)
+    assert done.returncode == 2, done.stderr
+    assert "127.0.0.1:1" in done.stderr.splitlines()[-1]
+    assert [each.name for each in tmp_path.iterdir()] == ["touchstone.toml"]
+
+
 def test_bugs_says_what_each_breaks_and_who_catches_it() -> None:
     text = render_bugs()
     bugs = {*BROKER_BUGS, *CLIENT_BUGS}

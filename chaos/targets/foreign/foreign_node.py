@@ -100,10 +100,7 @@ class ForeignProcess:
         it."""
         command = self._node.start
         if command is None:
-            raise TargetError(
-                f"nothing listens at {joined(self._node.address)}, and node {number} has no start"
-                " command; start it, correct its address, or write start = … into its [[node]]"
-            )
+            raise TargetError(why_not_started(number, self._node))
         self._ours = ours
         self._ended = self.paused = False
         self._seen = None
@@ -270,3 +267,11 @@ class ForeignMember(LocalNode):
             self.process.start(self.number, ours=False)
         elif self.process.paused:
             self.process.resume()
+
+
+def why_not_started(number: int, node: ForeignNode) -> str:
+    """Return the sentence about a node that does not run and has no start command."""
+    return (
+        f"nothing listens at {joined(node.address)}, and node {number} has no start command;"
+        " start it, correct its address, or write start = … into its [[node]]"
+    )

@@ -22,7 +22,12 @@ from chaos.targets.foreign.cluster import ForeignCluster
 from chaos.targets.foreign.commands import run
 from chaos.targets.foreign.foreign_faults import all_performers_of, faults_by_commands
 from chaos.targets.foreign.foreign_file import Foreign, ForeignNode, read
-from chaos.targets.foreign.foreign_node import LOOK_TIMEOUT_S, ForeignMember, ForeignProcess
+from chaos.targets.foreign.foreign_node import (
+    LOOK_TIMEOUT_S,
+    ForeignMember,
+    ForeignProcess,
+    why_not_started,
+)
 from chaos.targets.foreign.undoings import Undoings
 from chaos.values.fault_kinds import ADMIN_FAULTS
 from chaos.values.faults import Fault, Heal, Kill, Pause, Shutdown
@@ -118,6 +123,14 @@ class ForeignTarget:
             cluster.stop()
             raise
         return cluster
+
+    def check_there(self) -> None:
+        """Raise TargetError if a node neither answers nor can be started."""
+        described = self._foreign.nodes or self._brokers()
+        self._check_answers(described)
+        for number, node in enumerate(described, 1):
+            if node.start is None and not probe.listens(joined(node.address), LOOK_TIMEOUT_S):
+                raise TargetError(f"{self.name}: {why_not_started(number, node)}")
 
     def _member(self, number: int, node: ForeignNode, directory: Path) -> ForeignMember:
         home = directory.resolve() / "nodes" / str(number)
