@@ -29,6 +29,9 @@ from reference_impl.wire import (
 
 REACH_TIMEOUT_S = 10.0
 """The seconds for each step: to resolve a name, to connect, to get an answer."""
+PROTOCOL_TIMEOUT_S = 2.0
+"""The seconds for each attempt to find out which other protocol a server speaks that sent no
+answer."""
 BROKERS_MAX = 200
 _CORRELATION_ID = 0x746F7563
 _TLS = (
@@ -340,6 +343,7 @@ def _why_closed(address: Address, closed: _Closed, timeout_s: float) -> str:
 def _other_protocol(address: Address, timeout_s: float) -> str | None:
     """Return a sentence that names the protocol spoken there instead, or None. Such a server may
     wait for more bytes, or just close."""
+    timeout_s = min(timeout_s, PROTOCOL_TIMEOUT_S)
     for speaks, sentence in ((_speaks_tls, _TLS), (_speaks_http, _HTTP)):
         try:
             with _connect(address, timeout_s) as connection:

@@ -14,7 +14,7 @@ from xml.etree import ElementTree
 
 import pytest
 
-from chaos.targets.bootstrap import BootstrapTarget
+from chaos.targets.bootstrap import BootstrapTarget, addresses
 from chaos.values.protocols import TargetError
 from conformance import connection, patience
 from conformance.connection import ANSWER_TIMEOUT_S
@@ -31,7 +31,7 @@ from conformance.wire import api_key
 
 pytest_plugins = ["pytester"]
 
-ALL_S = 60.0
+ALL_S = 25.0
 """Within so long each must have ended, with the time-outs that users have."""
 OVERHEAD_S = 30.0
 """The seconds that a busy machine may need in addition to the waits."""
@@ -84,6 +84,17 @@ def test_a_bad_server_is_named_by_its_fault(serve: Serve, sentence: str) -> None
         said = why_not(bootstrap)
     assert said.startswith(bootstrap)
     assert sentence in said
+
+
+def test_a_silent_server_is_told_soon_after_the_time_for_its_answer(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Two other protocols are tried, but not for as long again."""
+    monkeypatch.setattr(reach, "PROTOCOL_TIMEOUT_S", 0.1)
+    began = time.monotonic()
+    with serving(servers.silent) as bootstrap, pytest.raises(reach.Unreachable):
+        reach.reachable(addresses(bootstrap), 2.0)
+    assert time.monotonic() - began < 3.9
 
 
 @pytest.mark.parametrize("speak", [servers.tls, servers.tls_without_alerts])
