@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import os
 import re
 import shlex
+import signal
 import subprocess
 from collections.abc import Sequence
+from contextlib import suppress
 from pathlib import Path
 
 from chaos.means.owed import plain_environment
@@ -51,23 +54,45 @@ def output_of(command: Sequence[str], folder: Path) -> str:
 def _done(command: Sequence[str], folder: Path, errors: int) -> subprocess.CompletedProcess[bytes]:
     text = shlex.join(command)
     try:
-        return subprocess.run(
+        with subprocess.Popen(
             command,
             cwd=folder,
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
             stderr=errors,
-            timeout=COMMAND_TIMEOUT_S,
             env=plain_environment(),
-        )
-    except subprocess.TimeoutExpired as error:
-        raise TargetError(
-            f"the command {text!r} did not end within {COMMAND_TIMEOUT_S:.0f} s; correct it"
-        ) from error
+        ) as running:
+            try:
+                told = running.communicate(timeout=COMMAND_TIMEOUT_S)
+            except subprocess.TimeoutExpired as error:
+                raise TargetError(
+                    f"the command {text!r} ended, but what it started holds its output still after"
+                    f" {COMMAND_TIMEOUT_S:.0f} s; write that to a file: >> FILE 2>&1"
+                    if running.poll() is not None
+                    else f"the command {text!r} did not end within {COMMAND_TIMEOUT_S:.0f} s;"
+                    " correct it"
+                ) from error
+            finally:
+                if running.poll() is None:
+                    _kill_all(running.pid)
     except OSError as error:
         raise TargetError(
             f"the command {text!r} cannot be run: {error.strerror}; correct it"
         ) from error
+    return subprocess.CompletedProcess(command, running.returncode, *told)
+
+
+def _kill_all(pid: int) -> None:
+    """Kill a process and all that it has started, such as what a shell runs. They keep our process
+    group, so that Ctrl-C reaches them."""
+    found = [pid]
+    for each in found:  # it grows
+        with suppress(OSError):
+            for thread in Path(f"/proc/{each}/task").iterdir():
+                found += map(int, (thread / "children").read_text().split())
+    for each in reversed(found):
+        with suppress(OSError):
+            os.kill(each, signal.SIGKILL)
 
 
 def _check(command: Sequence[str], status: int, told: bytes) -> None:
