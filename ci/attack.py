@@ -21,7 +21,7 @@ from typing import Any
 
 from chaos.record import run_directory, shown
 from chaos.record.recorder import PARTS, recover
-from chaos.record.run_directory import Scenario, why_too_new
+from chaos.record.run_directory import Scenario, why_unreadable
 from chaos.run.costs import sentence
 from ci.errors import UsageError
 from ci.report.colours import coloured
@@ -290,8 +290,8 @@ def run_facts(path: Path) -> Mapping[str, Any]:
         raise UsageError(f"{file}: not complete JSON ({error}); run the scenario again") from error
     if not isinstance(facts, dict):
         raise UsageError(f"{file}: must be a map of facts about the run; run the scenario again")
-    if too_new := why_too_new(facts):
-        raise UsageError(f"{file}: {too_new}")
+    if why := why_unreadable(facts):
+        raise UsageError(f"{file}: {why}")
     return facts
 
 

@@ -31,11 +31,16 @@ some 150,000 rows per minute."""
 PACKAGES = ("confluent-kafka", "polars", "pyarrow")
 
 
-def why_too_new(facts: Mapping[str, Any]) -> str:
-    """Return the sentence with which to refuse a run.json of a newer version, or "" if this version
-    can read it."""
-    version = facts.get("version", RUN_JSON_VERSION)
-    if isinstance(version, int) and version <= RUN_JSON_VERSION:
+def why_unreadable(facts: Mapping[str, Any]) -> str:
+    """Return the sentence with which to refuse a run.json of a newer version, or one that no run
+    has written, or "" if this version can read it."""
+    version = facts.get("version")
+    if not isinstance(version, int):
+        return (
+            f"run.json is no record of a run (its version is {version!r}, not a number); bring it"
+            " back from a copy, or name the history.parquet beside it"
+        )
+    if version <= RUN_JSON_VERSION:
         return ""
     return (
         f"a newer touchstone made it (run.json has version {version}, this one reads up to "
@@ -151,8 +156,8 @@ def read(directory: Path) -> dict[str, Any]:
         ) from error
     if not isinstance(facts, dict):
         raise RunDirectoryError(f"{directory}: run.json is not an object")
-    if too_new := why_too_new(facts):
-        raise RunDirectoryError(f"{directory}: {too_new}")
+    if why := why_unreadable(facts):
+        raise RunDirectoryError(f"{directory}: {why}")
     return facts
 
 

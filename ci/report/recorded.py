@@ -13,7 +13,7 @@ from typing import Any
 
 import polars as pl
 
-from chaos.record.run_directory import why_too_new
+from chaos.record.run_directory import why_unreadable
 from ci.errors import UsageError
 from linearizability import history
 from linearizability.excuses.fault_spans import Fault, fault_spans
@@ -148,14 +148,14 @@ def load(directory: Path) -> Recorded:
         raise UsageError(
             f"{directory} is not a run directory; name one that `touchstone chaos run` made"
         )
-    facts = _json(directory / "run.json", "record the run again")
-    if not facts and not (directory / "history.parquet").exists():
+    facts = _json(file := directory / "run.json", "record the run again")
+    if not file.exists() and not (directory / "history.parquet").exists():
         raise UsageError(
             f"{directory} holds neither run.json nor history.parquet; "
             "name a directory that `touchstone chaos run` made"
         )
-    if too_new := why_too_new(facts):
-        raise UsageError(f"{directory / 'run.json'}: {too_new}")
+    if file.exists() and (why := why_unreadable(facts)):
+        raise UsageError(f"{file}: {why}")
     rows, problem = None, ""
     try:
         rows = history.scan(directory)

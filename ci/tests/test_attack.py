@@ -25,7 +25,9 @@ ENDED = "2026-01-01T00:00:00.000+00:00"
 
 
 def run_directory(tmp_path: Path, rows: list[dict[str, Any]], **facts: object) -> Path:
-    (tmp_path / "run.json").write_text(json.dumps({"ended": ENDED, "problems": []} | facts))
+    (tmp_path / "run.json").write_text(
+        json.dumps({"version": 1, "ended": ENDED, "problems": []} | facts)
+    )
     history.write(tmp_path / "history.parquet", history.frame(rows))
     return tmp_path
 

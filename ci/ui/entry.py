@@ -9,7 +9,7 @@ from dataclasses import asdict, dataclass, fields
 from pathlib import Path
 from typing import Any
 
-from chaos.record.run_directory import RUN_JSON, why_too_new
+from chaos.record.run_directory import RUN_JSON, why_unreadable
 from linearizability.verdict import VERSION, Validity
 
 FILES = (RUN_JSON, "verdict.json", "history.parquet", "report.html")
@@ -139,11 +139,8 @@ def _facts(directory: Path) -> dict[str, Any]:
             "there is no run.json: the run was cut off before it began; delete the directory"
         )
     facts = read_json(directory / RUN_JSON, "record the run again, or delete the directory")
-    version = facts.get("version")
-    if not isinstance(version, int):
-        raise Unreadable(f"run.json names no version: {version!r}; record the run again")
-    if too_new := why_too_new(facts):
-        raise Unreadable(too_new)
+    if why := why_unreadable(facts):
+        raise Unreadable(why)
     return facts
 
 

@@ -81,12 +81,12 @@ def test_without_a_final_read_nothing_is_told() -> None:
 def test_a_run_that_did_not_come_to_its_end_tells_nothing(
     facts: dict[str, object], said: str, tmp_path: Path
 ) -> None:
-    (tmp_path / "run.json").write_text(json.dumps(facts))
+    (tmp_path / "run.json").write_text(json.dumps({"version": 1} | facts))
     assert said in effects_of(tmp_path).problem
 
 
 def test_a_whole_run_is_read_from_its_directory(tmp_path: Path) -> None:
-    (tmp_path / "run.json").write_text(json.dumps({"ended": "now", "problems": []}))
+    (tmp_path / "run.json").write_text(json.dumps({"version": 1, "ended": "now", "problems": []}))
     rows: Sequence[dict[str, Any]] = sends(A, B) + log(A)
     history.write(tmp_path / "history.parquet", history.frame(list(rows)))
     assert effects_of(tmp_path) == Effects(sent=2, lost=1)

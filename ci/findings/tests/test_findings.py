@@ -20,6 +20,7 @@ from linearizability import history
 
 SECOND = 1_000_000_000
 FACTS: dict[str, Any] = {
+    "version": 1,
     "target": "apache:4.3.1",
     "nodes": 3,
     "workload": "appends",
