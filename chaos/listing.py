@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from inspect import cleandoc
 
 from chaos.clients.factories import CLIENTS, why_no_groups
@@ -15,13 +16,18 @@ from chaos.run.fitting import able
 from chaos.targets import TARGETS, parse_target
 from chaos.values.fault_kinds import FAULTS
 from chaos.values.faults import Heal
-from chaos.values.protocols import Target
+from chaos.values.protocols import Target, TargetError
 from chaos.workloads import WORKLOADS
 
 
 def targets() -> dict[str, Target]:
-    """Return every target that can be started here, in its default version."""
-    return {name: parse_target(name) for name in TARGETS}
+    """Return every target that can be started here, in its default version. A plugin's target may
+    have none."""
+    made = {}
+    for name in TARGETS:
+        with suppress(TargetError):
+            made[name] = parse_target(name)
+    return made
 
 
 def list_markdown() -> str:

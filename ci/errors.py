@@ -8,6 +8,7 @@ import sys
 import traceback
 
 from chaos.values.protocols import TargetError
+from ci.plugins import why_failed
 from linearizability.errors import HistoryError
 
 
@@ -59,6 +60,8 @@ def explain(error: BaseException) -> int:
         )
     elif isinstance(error, OSError) and error.filename is not None:
         print(f"touchstone: {error.filename}: {error.strerror}", file=sys.stderr)
+    elif why := why_failed(error):
+        print(f"touchstone: {why}", file=sys.stderr)
     else:
         traceback.print_exception(error)
         print("touchstone: this is a defect of touchstone, please report it", file=sys.stderr)

@@ -8,8 +8,11 @@ names. A plugin that cannot be used is reported in one sentence and left out.
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterator
+import traceback
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import redirect_stdout
 from dataclasses import dataclass
+from enum import Enum
 from functools import cache
 from importlib.metadata import EntryPoint, entry_points
 from pathlib import Path
@@ -29,6 +32,8 @@ class Plugin:
     name: str
     package: str
     problem: str | None = None
+    module: str = ""
+    """The module that the entry point names."""
 
     @property
     def sentence(self) -> str:
@@ -53,6 +58,24 @@ def load_and_tell() -> None:
             print(f"touchstone: {plugin.sentence}", file=sys.stderr)
 
 
+def why_failed(error: BaseException) -> str | None:
+    """Return the sentence about an error that a plugin's code raised or passed on, with the last
+    place in that code, or None for an error of our own."""
+    frames = [
+        (str(frame.f_globals.get("__name__")).partition(".")[0], frame.f_code.co_filename, line)
+        for frame, line in traceback.walk_tb(error.__traceback__)
+    ]
+    for plugin in load():
+        own = plugin.module.partition(".")[0]
+        places = [f"{file}:{line}" for package, file, line in frames if package == own]
+        if places and plugin.problem is None:
+            return (
+                f"the package {plugin.package} failed at {places[-1]} ({_told(error)}); correct it,"
+                " or uninstall it"
+            )
+    return None
+
+
 def pytest_addoption() -> None:
     """Add all plugins in a pytest process started by ci.conform, before it looks up a target."""
     load()
@@ -68,27 +91,71 @@ def _points(kind: str) -> Iterator[EntryPoint]:
 def _added(kind: str, point: EntryPoint) -> Plugin:
     package = f"{point.dist.name} {point.dist.version}" if point.dist else "unknown"
     try:
-        KINDS[kind].add(point.name, point.load())
+        with redirect_stdout(sys.stderr):  # stdout may be JSON for a program
+            KINDS[kind].add(point.name, point.load())
     except PluginError as error:
         return Plugin(kind, point.name, package, str(error))
-    except (Exception, SystemExit) as error:  # importing a foreign module may raise anything
-        why = " ".join(f"{type(error).__name__}: {error}".split())
-        return Plugin(kind, point.name, package, f"{point.value} cannot be loaded ({why})")
-    return Plugin(kind, point.name, package)
+    except KeyboardInterrupt:
+        raise
+    except BaseException as error:  # importing a foreign module may raise anything
+        why = f"{point.value} cannot be loaded ({_told(error)})"
+        return Plugin(kind, point.name, package, why)
+    return Plugin(kind, point.name, package, module=point.module)
+
+
+def _told(error: BaseException) -> str:
+    """Return the kind and message of an error on one line."""
+    return " ".join(f"{type(error).__name__}: {error}".split())
 
 
 # --- one function for each kind: check it, then add it to the table ------------------------------
 
 
 def _made(name: str, given: Any, wanted: tuple[str, ...]) -> Any:
-    """Return the plugin's object, or an instance if it is a class. Raise PluginError if it lacks
-    one of the attributes named in `wanted`."""
+    """Return the plugin's object, or an instance if it is a class. Raise PluginError if it does not
+    have the entry point's name and the attributes named in `wanted`."""
     made = given() if isinstance(given, type) else given
-    if lacking := [each for each in wanted if not hasattr(made, each)]:
-        raise PluginError(f"{type(made).__name__} lacks {', '.join(lacking)}")
+    _check(made, wanted)
     if getattr(made, "name", name) != name:
         raise PluginError(f"its name is {made.name!r}, and the entry point's must be the same")
     return made
+
+
+def _check(made: Any, wanted: tuple[str, ...]) -> None:
+    """Raise PluginError if the object lacks one of these attributes, or has the wrong kind of value
+    there."""
+    if lacking := [each for each in wanted if not hasattr(made, each)]:
+        raise PluginError(f"{type(made).__name__} lacks {', '.join(lacking)}")
+    for each in wanted:
+        words, fits = MUST_BE.get(each, ("a function", callable))
+        if not fits(getattr(made, each)):
+            raise PluginError(f"its {each} must be {words}, not {getattr(made, each)!r}")
+
+
+def _is_count(value: Any) -> bool:
+    return isinstance(value, int) and value > 0
+
+
+def _are_all(kind: type) -> Callable[[Any], bool]:
+    """Return a function that tells whether a value is a collection of objects of this kind."""
+    return lambda value: (
+        isinstance(value, tuple | list | set | frozenset)
+        and all(isinstance(each, kind) for each in value)
+    )
+
+
+MUST_BE: Mapping[str, tuple[str, Callable[[Any], bool]]] = {
+    "name": ("a text", lambda value: isinstance(value, str)),
+    "title": ("a text", lambda value: isinstance(value, str)),
+    "scope": ("a Scope", lambda value: isinstance(value, Enum)),
+    "needs": ("a set of Needs", _are_all(Enum)),
+    "faults": ("a set of classes of faults", _are_all(type)),
+    "nodes_min": ("a whole number above 0", _is_count),
+    "processes": ("a whole number above 0", _is_count),
+    "judged_by": ("a tuple of names of checkers", _are_all(str)),
+    "config": ("a mapping of settings", lambda value: isinstance(value, Mapping)),
+}
+"""What an attribute of a plugin must be; every other one is a function."""
 
 
 def _add_to(table: Any, name: str, thing: Any) -> None:
@@ -115,12 +182,28 @@ def _add_importer(name: str, given: Any) -> None:
 
 def _add_target(name: str, given: Any) -> None:
     from chaos.targets import TARGETS
+    from chaos.values.protocols import TargetError
 
     if not callable(given):
         raise PluginError(
             "it is not a function of (what follows the colon, bug) that makes a target"
         )
-    _add_to(TARGETS, name, given)
+
+    def made(rest: str, bug: str | None) -> Any:
+        try:
+            target = given(rest, bug)
+            _check(target, ("name", "faults", "start"))
+            return target
+        except TargetError:
+            raise
+        except Exception as error:
+            why = str(error) if isinstance(error, PluginError) else _told(error)
+            raise TargetError(
+                f"the target {name!r} of a plugin cannot be made ({why}); correct the package, or"
+                " uninstall it"
+            ) from error
+
+    _add_to(TARGETS, name, made)
 
 
 def _add_nemesis(name: str, given: Any) -> None:

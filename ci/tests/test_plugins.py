@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import subprocess
 import sys
@@ -104,7 +105,11 @@ BROKEN = {
         "empty": ("broken_plugin:Empty", "Empty lacks judged_by, processes"),
         "misnamed": ("broken_plugin:Appends", "its name is 'appends'"),
     },
-    "touchstone.nemeses": {"ends": ("broken_exit:Nemesis", "SystemExit: 3")},
+    "touchstone.nemeses": {
+        "ends": ("broken_exit:Nemesis", "SystemExit: 3"),
+        "skips": ("broken_skip:Nemesis", "(Skipped: could not import"),
+        "texts": ("broken_plugin:Texts", "its faults must be a set of classes of faults, not"),
+    },
     "touchstone.guarantees": {
         "words": ("broken_plugin:Empty", "it is not a touchstone.kit.Checker")
     },
@@ -112,9 +117,13 @@ BROKEN = {
 }
 MODULES = {
     "broken_plugin.py": (
-        "from touchstone.kit import Appends\n\n\nclass Empty:\n    name = 'empty'\n"
+        "from touchstone.kit import Appends\n\nprint('hello')\n\n\nclass Empty:\n"
+        "    name = 'empty'\n\n\nclass Texts:\n    name, faults, nodes_min = 'texts', 'Kill', 1\n"
+        "    schedule = None\n\n\ndef failing(*_):\n    raise KeyError('mine')\n\n\n"
+        "class Csv:\n    recognises = convert = failing\n"
     ),
     "broken_exit.py": "raise SystemExit(3)\n",
+    "broken_skip.py": "import pytest\n\npytest.importorskip('nowhere_to_be_found')\n",
     "broken_cases.py": (
         "from touchstone.kit import case\n\n\n@case('PROD-99', 'Produce', spec='x')\n"
         "def test_x(wire):\n    'It is.'\n"
@@ -122,24 +131,61 @@ MODULES = {
 }
 
 
-def test_a_broken_plugin_is_named_in_a_sentence_and_the_others_go_on(
-    touchstone: Run, tmp_path: Path
-) -> None:
+LATE = {
+    "touchstone.targets": {"late": "broken_plugin:failing"},
+    "touchstone.importers": {"late": "broken_plugin:Csv"},
+}
+"""What can be loaded, and fails when it is used."""
+
+
+@pytest.fixture
+def broken(tmp_path: Path) -> Path:
+    """Return a folder with an installed package of broken plugins."""
     for name, source in MODULES.items():
         (tmp_path / name).write_text(source)
     info = tmp_path / "broken-1.0.dist-info"
     info.mkdir()
     (info / "METADATA").write_text("Metadata-Version: 2.1\nName: broken\nVersion: 1.0\n")
-    groups = (
-        f"[{group}]\n" + "".join(f"{name} = {value}\n" for name, (value, _) in points.items())
+    listed = {
+        group: {name: value for name, (value, _) in points.items()}
         for group, points in BROKEN.items()
+    }
+    groups = (
+        f"[{group}]\n" + "".join(f"{name} = {value}\n" for name, value in points.items())
+        for group, points in (listed | LATE).items()
     )
     (info / "entry_points.txt").write_text("\n".join(groups))
-    done = touchstone(COMMAND, "chaos", "list", more=str(tmp_path))
-    assert done.returncode == 0 and "few-appends" in done.stdout
-    told = done.stderr.splitlines()
-    assert len(told) == sum(map(len, BROKEN.values())), done.stderr
+    return tmp_path
+
+
+def test_a_broken_plugin_is_named_in_a_sentence_and_the_others_go_on(
+    touchstone: Run, broken: Path
+) -> None:
+    done = touchstone(COMMAND, "chaos", "list", "--json", more=str(broken))
+    assert done.returncode == 0
+    assert "few-appends" in {each["name"] for each in json.loads(done.stdout)["workloads"]}
+    said, *told = done.stderr.splitlines()
+    assert said == "hello" and len(told) == sum(map(len, BROKEN.values())), done.stderr
     for points in BROKEN.values():
         for name, (_, why) in points.items():
             [line] = [each for each in told if f"{name!r} of the package broken 1.0" in each]
             assert why in line and line.endswith("correct the package, or uninstall it"), line
+
+
+@pytest.mark.parametrize(
+    ("line", "said"),
+    [
+        (
+            "conform --target late",
+            "the target 'late' of a plugin cannot be made (KeyError: 'mine')",
+        ),
+        ("check history.csv", "the package broken 1.0 failed at {}/broken_plugin.py:"),
+    ],
+)
+def test_a_plugin_that_fails_when_it_is_used_is_told_in_a_sentence(
+    touchstone: Run, broken: Path, line: str, said: str
+) -> None:
+    done = touchstone(COMMAND, *line.split(), more=str(broken))
+    assert done.returncode == 2 and "Traceback" not in done.stderr
+    last = done.stderr.splitlines()[-1]
+    assert said.format(broken) in last and last.endswith("or uninstall it"), done.stderr
