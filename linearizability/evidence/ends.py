@@ -21,7 +21,12 @@ from linearizability.ingest import (
     WHOLE_READ,
 )
 from linearizability.plans import collect, needed
-from linearizability.reads.inferred_log import ACKNOWLEDGED, BELOW_HIGH_WATERMARK, PROVEN_POLL
+from linearizability.reads.inferred_log import (
+    ACKNOWLEDGED,
+    BELOW_HIGH_WATERMARK,
+    PROVEN_POLL,
+    latest_asked,
+)
 from linearizability.reads.raw_reads import IS_RAW, OF_PRODUCER
 
 UNMARKED, JOINED, UNSENT = "unmarked", "joined", "unsent"
@@ -145,13 +150,6 @@ def joined_late(events: pl.LazyFrame) -> pl.LazyFrame:
     invoked later."""
     sends = events.filter(IS_SEND & (pl.col("type") != Type.FAIL.value))
     sends = sends.filter((pl.len().over(*KEY, "value") == 1) & pl.col("value").is_not_null())
-    acked = sends.filter(ACKNOWLEDGED).sort("offset", "op_id")
-    is_latest = (pl.col("t_invoke_ns") > pl.col("asked_ns").shift(1).over(KEY)).fill_null(True)
-    latest = (
-        acked.with_columns(asked_ns=pl.col("t_invoke_ns").cum_max().over(KEY))
-        .with_columns(asked_op=pl.when(is_latest).then("op_id"))
-        .select(*KEY, "asked_ns", pl.col("asked_op").forward_fill().over(KEY), stands="offset")
-    )
     # A record acknowledged before the end keeps its place (`append_order` judges that).
     answered_later = ~IS_OK | (pl.col("t_complete_ns") > pl.col("end_ns")).fill_null(True)
     late = sends.filter(pl.col("end_ns").is_not_null() & answered_later)
@@ -168,20 +166,12 @@ def joined_late(events: pl.LazyFrame) -> pl.LazyFrame:
         .filter(pl.col("offset").is_not_null())
     )
     return (
-        placed.sort("offset")
-        .join_asof(
-            latest,
-            left_on="offset",
-            right_on="stands",
-            by=KEY,
-            strategy="backward",
-            check_sortedness=False,
-        )
+        latest_asked(placed, sends.filter(ACKNOWLEDGED))
         .with_columns(
-            asked_ns=pl.max_horizontal("asked_ns", "t_invoke_ns"),
+            asked_ns=pl.max_horizontal("latest_ns", "t_invoke_ns"),
             asked_op=pl.when(pl.col("t_invoke_ns") > pl.col("end_ns"))
             .then("op_id")
-            .otherwise("asked_op"),
+            .otherwise("latest_op"),
         )
         .filter(pl.col("asked_ns") > pl.col("end_ns"))
         .select(

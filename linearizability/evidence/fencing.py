@@ -33,7 +33,7 @@ from linearizability.evidence.early_aborts import fenced_early
 from linearizability.evidence.removals import IS_TOPIC, setting
 from linearizability.history import PARTITION, F
 from linearizability.ingest import IS_OK, IS_SEND, KEY, NO_TOPIC_ID
-from linearizability.reads.inferred_log import ACKNOWLEDGED
+from linearizability.reads.inferred_log import ACKNOWLEDGED, latest_asked
 from linearizability.reads.raw_reads import IS_RAW, OF_PRODUCER, raw_records
 
 BEHIND, PAIRS, WROTE = "behind", "pairs", "wrote"
@@ -291,28 +291,10 @@ def written(events: pl.LazyFrame) -> pl.LazyFrame:
 def appended(records: pl.LazyFrame, events: pl.LazyFrame) -> pl.LazyFrame:
     """Return the records with the last request (asked_ns, asked_op) that was certainly invoked
     before each was appended."""
-    acked = events.filter(ACKNOWLEDGED).sort("offset", "op_id")
-    is_latest = (pl.col("t_invoke_ns") > pl.col("latest_ns").shift(1).over(KEY)).fill_null(True)
-    latest = (
-        acked.with_columns(latest_ns=pl.col("t_invoke_ns").cum_max().over(KEY))
-        .with_columns(latest_op=pl.when(is_latest).then("op_id").forward_fill().over(KEY))
-        .select(*KEY, "latest_ns", "latest_op", stands="offset")
-    )
     behind = (
         pl.col("is_open") & (pl.col("places") == 1) & (pl.col("latest_ns") > pl.col("t_invoke_ns"))
     )
-    return (
-        records.sort("offset")
-        .join_asof(
-            latest,
-            left_on="offset",
-            right_on="stands",
-            by=KEY,
-            strategy="backward",
-            check_sortedness=False,
-        )
-        .with_columns(
-            asked_ns=pl.when(behind).then("latest_ns").otherwise("t_invoke_ns"),
-            asked_op=pl.when(behind).then("latest_op").otherwise("op_id"),
-        )
+    return latest_asked(records, events.filter(ACKNOWLEDGED)).with_columns(
+        asked_ns=pl.when(behind).then("latest_ns").otherwise("t_invoke_ns"),
+        asked_op=pl.when(behind).then("latest_op").otherwise("op_id"),
     )

@@ -60,6 +60,27 @@ def inferred_log(events: pl.LazyFrame) -> pl.LazyFrame:
     )
 
 
+def latest_asked(records: pl.LazyFrame, acked: pl.LazyFrame) -> pl.LazyFrame:
+    """Return the records, each with the last request (latest_ns, latest_op) of the acknowledged
+    sends whose record is at its offset or below: the record was appended after that request."""
+    invoked_ns = pl.col("t_invoke_ns")
+    is_latest = (invoked_ns > pl.col("latest_ns").shift(1).over(KEY)).fill_null(True)
+    latest = (
+        acked.sort("offset", "op_id")
+        .with_columns(latest_ns=invoked_ns.cum_max().over(KEY))
+        .with_columns(latest_op=pl.when(is_latest).then("op_id").forward_fill().over(KEY))
+        .select(*KEY, "latest_ns", "latest_op", stands="offset")
+    )
+    return records.sort("offset").join_asof(
+        latest,
+        left_on="offset",
+        right_on="stands",
+        by=KEY,
+        strategy="backward",
+        check_sortedness=False,
+    )
+
+
 def log_starts(events: pl.LazyFrame) -> pl.LazyFrame:
     """Return partition -> the highest log start that any answer named. Below it, a missing record
     is no loss."""
