@@ -179,7 +179,7 @@ def test_a_broken_plugin_is_named_in_a_sentence_and_the_others_go_on(
             "conform --target late",
             "the target 'late' of a plugin cannot be made (KeyError: 'mine')",
         ),
-        ("check history.csv", "the package broken 1.0 failed at {}/broken_plugin.py:"),
+        ("check history.late", "the package broken 1.0 failed at {}/broken_plugin.py:"),
     ],
 )
 def test_a_plugin_that_fails_when_it_is_used_is_told_in_a_sentence(
