@@ -98,7 +98,11 @@ def joined(histories: Iterable[list[Row]]) -> pl.DataFrame:
         numbers += [number] * len(history)
     of_row = pl.Series(numbers, dtype=pl.Int64)
     shift = of_row * NUMBERS_APART
-    events = pl.from_dicts(rows, schema=SCHEMA).with_columns(
+    # Mutants of a history share most of its rows: turn each of them into columns once.
+    distinct = {id(row): row for row in rows}
+    places = {key: place for place, key in enumerate(distinct)}
+    columns = pl.from_dicts(list(distinct.values()), schema=SCHEMA)
+    events = columns[[places[id(row)] for row in rows]].with_columns(
         pl.col(name).fill_null(value) for name, value in DEFAULTS.items()
     )
     return events.with_columns(
