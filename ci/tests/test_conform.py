@@ -100,6 +100,7 @@ def test_a_target_killed_in_the_middle_ends_the_examination_with_its_results(
     assert found["failed"] == 1
 
 
+@pytest.mark.sliced(2)
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_an_interrupted_examination_leaves_its_results(
     broker: LocalCluster, tmp_path: Path, number: signal.Signals

@@ -124,6 +124,7 @@ def drawn(folder: Path, *arguments: str) -> tuple[list[str], str]:
     return file.read_text().split(), output
 
 
+@pytest.mark.nightly
 def test_random_tests_draw_the_same_every_day_and_anew_by_night(tmp_path: Path) -> None:
     usual, said = drawn(tmp_path)
     assert drawn(tmp_path)[0] == usual

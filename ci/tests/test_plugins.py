@@ -91,6 +91,7 @@ def test_cases_of_a_plugin_are_examined_with_ours(touchstone: Run) -> None:
     assert "2 passed, 0 failed" in done.stdout
 
 
+@pytest.mark.nightly
 @pytest.mark.needs("toxiproxy")
 def test_the_templates_own_tests_pass_against_the_wheel(touchstone: Run) -> None:
     done = touchstone("pytest", "tests", "-q", "-p", "no:cacheprovider")

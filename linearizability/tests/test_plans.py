@@ -13,6 +13,7 @@ from linearizability.judging import check, check_frame
 from linearizability.tests.planted import write_planted
 
 
+@pytest.mark.nightly
 def test_a_short_history_is_judged_as_a_long_one_is(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -60,6 +60,7 @@ def commit(topic: str) -> Struct:
     return of.struct("OffsetCommitRequestTopic", name=topic, partitions=[row])
 
 
+@pytest.mark.sliced(2)
 @pytest.mark.parametrize("names", ["known", "unknown", "hollow"])
 @pytest.mark.parametrize("long", long_requests(), ids=str)
 def test_the_longest_step_does_not_grow_with_the_request(long: Long, names: str) -> None:

@@ -117,6 +117,7 @@ BUGS = (
 SEEDS = 12
 
 
+@pytest.mark.sliced(2)
 @pytest.mark.parametrize("bug", BUGS, ids=lambda bug: bug.__name__)
 def test_a_planted_bug_breaks_a_promise(bug: type[Rules]) -> None:
     for seed in range(SEEDS):

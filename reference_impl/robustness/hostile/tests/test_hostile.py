@@ -44,7 +44,7 @@ def test_a_pile_of_pipelined_requests_keeps_nobody_waiting(tmp_path: Path) -> No
         )
 
 
-@pytest.mark.sliced(2)
+@pytest.mark.sliced(3)
 @pytest.mark.parametrize(
     "attack",
     [
