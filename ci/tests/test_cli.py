@@ -238,6 +238,7 @@ def test_what_many_runs_need_is_looked_at_before_they_are_made(tmp_path: Path) -
     assert targets_named(["kfake"], ["reference,kfake"]) == ("kfake", "reference")
 
 
+@pytest.mark.sliced(3)
 @pytest.mark.parametrize(
     "line",
     [
