@@ -195,8 +195,8 @@ class Wire(Brokers):
     def topic_metadata(
         self, name: str, version: int | None = None, *, connection: Connection | None = None
     ) -> Struct:
-        """Return the Metadata entry of one topic, by default from the bootstrap broker, without
-        creating the topic."""
+        """Return the Metadata entry of one topic, its partitions in order, by default from the
+        bootstrap broker, without creating the topic."""
         answer = (connection or self.bootstrap).call(
             "Metadata",
             self.version("Metadata") if version is None else version,
@@ -205,7 +205,9 @@ class Wire(Brokers):
         )
         if len(answer.topics) != 1:
             raise Deviation("topics in the Metadata answer", 1, len(answer.topics))
-        return answer.topics[0]  # type: ignore[no-any-return]
+        topic: Struct = answer.topics[0]
+        topic.partitions.sort(key=lambda partition: partition.partition_index)
+        return topic
 
     def leader(self, topic: Topic, partition: int = 0) -> Connection:
         """Return the connection to a partition's leader, or to the bootstrap broker if there is no

@@ -30,7 +30,7 @@ from ci.commands.options import (
 from ci.errors import UsageError
 
 if TYPE_CHECKING:
-    from conformance.reporting.baseline import Known
+    from conformance.reporting.baseline import Difference, Known
 
 CASE_ID = re.compile(r"[A-Za-z]+\d*-\d+")
 
@@ -158,7 +158,8 @@ class Results:
         typer.Option(
             metavar="FILE",
             help="Fail only where the target differs from the known failures in this file: results"
-            " of an earlier --out, or TOML (docs/ci/README.md).",
+            " of an earlier --out, or TOML (docs/ci/README.md). By default, those that Touchstone"
+            " knows of the target.",
         ),
     ] = None
     sarif: SarifOption = None
@@ -212,8 +213,10 @@ def _examine(options: Sequence[str], only: str | None, wanted: Results) -> int:
     quiet = wanted.as_json
     found = examine(options, only=only, quiet=quiet, out=wanted.out, junit=wanted.junit)
     status = exit_status(found)
-    if known is not None:
-        found["baseline"], status = _held_against(known, found, wanted.baseline)
+    if (differs := _held_against(known, found, wanted.baseline)) is not None:
+        print(*differs.lines(), sep="\n", file=sys.stderr)
+        found["baseline"] = asdict(differs)
+        status = 1 if differs.is_red() else 3 if found["ended"] else 0
     pipelines.write_sarif(wanted.sarif, pipelines.sarif_of_examination(found))
     pipelines.write_summary(wanted.summary, pipelines.summary_of_examination(found))
     if wanted.as_json:
@@ -231,14 +234,16 @@ def _read(baseline: Path) -> tuple[Known, ...]:
 
 
 def _held_against(
-    known: Sequence[Known], results: dict[str, Any], baseline: Path | None
-) -> tuple[dict[str, Any], int]:
-    """Print how the results differ from the known failures; return that and the exit status."""
+    known: Sequence[Known] | None, results: dict[str, Any], baseline: Path | None
+) -> Difference | None:
+    """Return how the results differ from the known failures: those of --baseline, or else the known
+    deviations of the target, if there are any."""
+    from conformance.expectations import difference_from_expected
     from conformance.reporting.baseline import difference
 
-    found = difference(results, known, str(baseline))
-    print(*found.lines(), sep="\n", file=sys.stderr)
-    return asdict(found), 1 if found.is_red() else 3 if results["ended"] else 0
+    if known is None:
+        return difference_from_expected(results)
+    return difference(results, known, str(baseline))
 
 
 @conform_app.command("list")

@@ -12,8 +12,8 @@ FILE is either the results of an earlier examination (`--out`), or TOML that som
 from __future__ import annotations
 
 import tomllib
-from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Collection, Iterator, Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +21,8 @@ from conformance.reporting.reading import results_in
 
 FIELDS = {"case": str, "test": str, "version": int, "reason": str}
 MUST_HAVE = ("case", "reason")
+NAMED_MAX = 5
+"""The most cases that a line names."""
 
 
 @dataclass(frozen=True)
@@ -56,6 +58,8 @@ class Difference:
     """The node ids of the failures that it does not name."""
     mended: tuple[str, ...]
     """The failures that the baseline names although each of their runs passed."""
+    reasons: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    """Reason -> the cases that failed as the baseline says."""
 
     def is_red(self) -> bool:
         """Return whether the baseline and the target differ."""
@@ -63,7 +67,10 @@ class Difference:
 
     def lines(self) -> Iterator[str]:
         """Yield the sentences that say so."""
-        yield f"{self.file}: {self.known} failures are known, {len(self.new)} are new"
+        yield f"{self.file}: known failures: {self.known}, new: {len(self.new)}"
+        for reason, cases in self.reasons.items():
+            more = f" and {len(cases) - NAMED_MAX} more" if len(cases) > NAMED_MAX else ""
+            yield f"  known: {', '.join(cases[:NAMED_MAX])}{more}: {reason}"
         for each in self.new:
             yield f"  new: {each}"
         for each in self.mended:
@@ -85,7 +92,9 @@ def read_baseline(path: Path) -> tuple[Known, ...]:
         ) from error
 
 
-def difference(results: Mapping[str, Any], known: Iterable[Known], file: Path | str) -> Difference:
+def difference(
+    results: Mapping[str, Any], known: Collection[Known], file: Path | str
+) -> Difference:
     """Return what the examination found beside the known failures. A known failure whose runs were
     all unsupported, or not run, is neither new nor mended."""
     failed = [entry for entry in results["cases"] if entry["result"] == "failed"]
@@ -96,8 +105,17 @@ def difference(results: Mapping[str, Any], known: Iterable[Known], file: Path | 
         for each in known
         if any(map(each.means, passed)) and not any(map(each.means, failed))
     ]
+    reasons: dict[str, dict[str, None]] = {}
+    for entry in failed:
+        for each in known:
+            if each.means(entry):
+                reasons.setdefault(each.reason, {})[entry["id"]] = None
     return Difference(
-        str(file), len(failed) - len(new), tuple(each["nodeid"] for each in new), tuple(mended)
+        str(file),
+        len(failed) - len(new),
+        tuple(each["nodeid"] for each in new),
+        tuple(mended),
+        {reason: tuple(cases) for reason, cases in reasons.items()},
     )
 
 

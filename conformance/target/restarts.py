@@ -16,8 +16,7 @@ LED_AGAIN_S = 60.0
 
 def leader_epochs(wire: Wire, topic: Topic) -> list[int]:
     """Return the leader epoch of each partition, as Metadata reports it."""
-    described = wire.topic_metadata(topic.name)
-    return [p.leader_epoch for p in sorted(described.partitions, key=lambda p: p.partition_index)]
+    return [partition.leader_epoch for partition in wire.topic_metadata(topic.name).partitions]
 
 
 @contextmanager

@@ -8,7 +8,9 @@ from typing import Any
 
 import pytest
 
-from conformance.reporting.baseline import Known, difference, read_baseline
+from conformance.expectations import HOME, difference_from_expected, file_of
+from conformance.reporting.baseline import Difference, Known, difference, read_baseline
+from conformance.reporting.listing import all_cases
 
 
 def results(**by_test: str) -> dict[str, Any]:
@@ -109,6 +111,55 @@ def test_a_baseline_that_is_none_is_refused(tmp_path: Path, text: str, said: str
     with pytest.raises(ValueError) as refused:
         read_baseline(file)
     assert said in str(refused.value)
+
+
+def test_a_known_failure_is_named_with_its_reason() -> None:
+    found = difference(results(test_a="failed", test_b="failed"), [KNOWN], "known.toml")
+    assert list(found.lines()) == [
+        "known.toml: known failures: 1, new: 1",
+        "  known: PROD-05: by hand",
+        "  new: a.py::test_b",
+    ]
+
+
+DEVIATIONS = sorted(HOME.glob("*.toml"))
+
+
+@pytest.mark.parametrize("file", DEVIATIONS, ids=lambda file: file.stem)
+def test_each_known_deviation_is_about_a_case(file: Path) -> None:
+    cases = {(each.case.id, each.case.function) for each in all_cases()}
+    assert file_of(file.stem.replace("-", ":", 1)) == file
+    for known in read_baseline(file):
+        assert (known.case, known.test) in cases
+
+
+@pytest.mark.parametrize(
+    ("target", "has_deviations"),
+    [
+        ("apache", True),
+        ("apache:4.3", True),
+        ("docker:apache:4.3.1", True),
+        ("apache:3.9", False),
+        ("reference", False),
+        ("127.0.0.1:9092", False),
+    ],
+)
+def test_known_deviations_are_those_of_the_target(target: str, has_deviations: bool) -> None:
+    first = read_baseline(DEVIATIONS[0])[0]
+    entry = {"id": first.case, "name": first.test, "version": 0, "nodeid": "a"}
+    assert file_of("apache") == DEVIATIONS[0]
+
+    def found(result: str) -> Difference | None:
+        return difference_from_expected({"target": target, "cases": [entry | {"result": result}]})
+
+    failed, passed, unsupported = map(found, ("failed", "passed", "unsupported"))
+    assert unsupported is None
+    if not has_deviations:
+        assert (failed, passed) == (None, None)
+        return
+    assert failed is not None and passed is not None
+    assert (failed.is_red(), passed.is_red()) == (False, True)
+    assert any(first.reason in line for line in failed.lines())
 
 
 def test_a_missing_baseline_is_refused(tmp_path: Path) -> None:
