@@ -26,6 +26,7 @@ from reference_impl.bugs.cluster.keep_leader_epochs import KeepLeaderEpochs
 from reference_impl.bugs.cluster.lead_by_minority import LeadByMinority
 from reference_impl.bugs.cluster.list_stale_ends import ListStaleEnds
 from reference_impl.bugs.cluster.serve_replaced_shards import ServeReplacedShards
+from reference_impl.bugs.cluster.skip_markers_without_leader import SkipMarkersWithoutLeader
 from reference_impl.bugs.cluster.vote_for_shorter_logs import VoteForShorterLogs
 from reference_impl.core.rules import Rules
 
@@ -37,6 +38,8 @@ QUICK_FENCING = {"broker.session.timeout.ms": "1000", "broker.heartbeat.interval
 it has, before it notices that it has lost its majority."""
 QUICK_SHRINKING = {"replica.lag.time.max.ms": "1000"}
 """Settings with which a leader that is cut off proposes a smaller ISR before it is replaced."""
+ONE_REPLICA = {"default.replication.factor": "1", "min.insync.replicas": "1"}
+"""Settings with which a partition has no leader while one broker is dead."""
 TWO_REPLICAS = {"default.replication.factor": "2", "min.insync.replicas": "2"}
 """Settings with which the ISR is too small as soon as one follower is dead."""
 
@@ -117,6 +120,13 @@ CLUSTER_BUGS: dict[str, Bug] = {
         "pause",
         "offsets",
         {**QUICK_FENCING, "offsets.topic.num.partitions": "1"},
+    ),
+    "skip-markers-without-leader": _bug(
+        SkipMarkersWithoutLeader,
+        ("hanging_transactions", "ends_honoured", "torn_transactions"),
+        "kill-leader",
+        "transactions",
+        {**QUICK_FENCING, **ONE_REPLICA},
     ),
     "accept-too-few": _bug(
         AcceptTooFew, ("invariant min-isr",), "last-replica-standing", "appends", TWO_REPLICAS

@@ -188,6 +188,12 @@ class Transacting:
         """
         return sorted(transaction.partitions.difference(marked))
 
+    def needs_marker(self, leader: int | None) -> bool:
+        """Return whether a partition of a decided transaction needs the marker: each one that
+        exists, also while nobody leads it (-1; KIP-98). leader: None if the partition is deleted.
+        """
+        return leader is not None
+
     def newer_pending(
         self, pending: CommittedOffset | None, commit: CommittedOffset
     ) -> CommittedOffset:

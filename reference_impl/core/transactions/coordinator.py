@@ -292,6 +292,9 @@ class TransactionCoordinator(Shard):
         elsewhere: dict[int, list[PartitionKey]] = {}
         for key in self._rules.unmarked(transaction, marked):
             leader = self._markers.leader(*key)
+            if not self._rules.needs_marker(leader):
+                marked.add(key)
+                continue
             if leader is not None and leader != self._config().node_id:
                 elsewhere.setdefault(leader, []).append(key)
                 continue
