@@ -44,9 +44,19 @@ Readings = dict[tuple[str, int], Reading]
 
 
 def out_of_time(readings: Readings) -> str:
-    """Return a sentence that names the partitions whose end was not reached before the deadline."""
-    left = ", ".join(f"{t}-{p}" for (t, p), reading in readings.items() if not reading.complete)
-    return f"the high watermark of {left} was not reached within {READ_TIMEOUT_S:.0f} s"
+    """Return a sentence that names the partitions whose end was not reached before the deadline,
+    and says of each how far the reader came, and what held it up if that is known."""
+    left = [_left(f"{t}-{p}", one) for (t, p), one in readings.items() if not one.complete]
+    return f"not read to the end within {READ_TIMEOUT_S:.0f} s: {', '.join(left)}"
+
+
+def _left(name: str, reading: Reading) -> str:
+    """Return how far the reading of a partition came."""
+    if reading.position == reading.last_stable_offset < reading.high_watermark:
+        why = ", the last stable offset, where a transaction has not ended"
+    else:
+        why = ""
+    return f"{name} (up to offset {reading.position}{why}; the end is {reading.high_watermark})"
 
 
 async def read_all(

@@ -21,6 +21,10 @@ ABOUT = About(
     picture="the last stable offset stays below a transaction whose marker is written",
     claims=("TXN-2", "TXN-5"),
     kinds={
+        "open-for-too-long": (
+            Family.WAITING,
+            "a transaction that should have ended still holds readers up",
+        ),
         "committed-too-late": (
             Family.TRANSACTION,
             "a transaction was committed after its time-out",

@@ -27,7 +27,8 @@ MARKERS_NS = 60 * 1_000_000_000
 PATIENCE_NS = 5 * 1_000_000_000
 """The nanoseconds allowed beyond what the settings allow, since machines are slow."""
 AHEAD = "stable-while-open"
-LONGEST_NS = 15 * 60 * 1_000_000_000 + SWEEP_NS + MARKERS_NS
+LONGEST_TIMEOUT_MS = 15 * 60 * 1_000
+LONGEST_NS = LONGEST_TIMEOUT_MS * 1_000_000 + SWEEP_NS + MARKERS_NS
 """The longest time in nanoseconds that a transaction may last: transaction.max.timeout.ms is 15
 minutes unless it is configured."""
 
@@ -83,11 +84,20 @@ class HangingTransactions(Checker):
             "last_stable_offset",
         )
         old_message = pl.format(
-            "the last stable offset is still {}, held there by a transaction {}",
+            "the last stable offset is still {}, and the high watermark {}: readers of committed"
+            " records get nothing from there on, since transaction {} has not ended, {}",
             "last_stable_offset",
+            "high_watermark",
+            "txn",
             pl.when("is_acknowledged")
-            .then(pl.lit("whose end was acknowledged more than a minute before"))
-            .otherwise(pl.lit("that is older than any producer's transaction.timeout.ms allows")),
+            .then(pl.lit("although its end was acknowledged more than a minute before"))
+            .otherwise(
+                pl.format(
+                    "although its record there is older than any transaction.timeout.ms of this"
+                    " run's producers allows ({} ms at most)",
+                    (pl.col("longest_ns") // 1_000_000).fill_null(LONGEST_TIMEOUT_MS),
+                )
+            ),
         )
         ahead = pl.format(
             "offsets up to {} were stable although transaction {}, which was committed later, was "
@@ -156,6 +166,9 @@ def open_for_too_long(events: pl.LazyFrame, held_up: pl.LazyFrame) -> pl.LazyFra
         .agg(
             proof=pl.col("send_op").min(),
             is_acknowledged=is_acknowledged.any(),
+            high_watermark=pl.col("high_watermark").min(),
+            txn=pl.col("txn").sort_by("send_op").first(),
+            longest_ns=pl.col("longest_ns").max(),
             # After an acknowledged end, no clock decides when the transaction is over.
             off_ms=pl.when(is_acknowledged.any())
             .then(NEVER)
@@ -301,6 +314,7 @@ def acknowledged(events: pl.LazyFrame) -> pl.LazyFrame:
         *KEY,
         "end_ns",
         "longest_ns",
+        "txn",
         last_stable_offset="offset",
         send_op="op_id",
         sent_ns="t_complete_ns",
