@@ -13,10 +13,11 @@ from typing import Any
 
 from chaos.record import run_directory
 from chaos.record.run_directory import RUN_JSON, RunDirectoryError
-from chaos.scenarios.effects import Effects, effects_of
+from chaos.scenarios.effects import Effects, counted, effects_of
 from ci.errors import UsageError
 from ci.findings.claims import CLAIMS, Claim
 from ci.findings.picture import draw
+from linearizability import history
 from linearizability.judging import VERDICT_FILE
 from linearizability.verdict import Validity
 
@@ -42,6 +43,8 @@ class Finding:
     validity: str
     reason: str
     effects: Effects
+    accusations: tuple[str, ...] = ()
+    """The anomalies of the checker that contradicts the claim."""
 
     @property
     def verdict(self) -> str:
@@ -50,7 +53,9 @@ class Finding:
     @property
     def meaning(self) -> str:
         """The meaning of the outcome for the claim."""
-        if self.noted or (self.effects.lost and not self.claim.broken_by):
+        claim = self.claim
+        of_losses = not claim.broken_by and not claim.accused_by
+        if self.noted or self.accusations or (self.effects.lost and of_losses):
             return self.claim.lost
         if self.validity == Validity.VALID.value:
             return self.claim.kept
@@ -104,11 +109,21 @@ def _finding(run: Path) -> Finding | None:
     claim = next((claim for claim in CLAIMS if claim.is_of(facts)), None)
     if claim is None or not (run / VERDICT_FILE).is_file():
         return None
-    effects = effects_of(run)
+    # Readers whom an anomaly holds up do not finish: that is no reason to leave it out.
+    effects = counted(history.scan(run)) if claim.accused_by else effects_of(run)
     if effects.problem:
         return None
     verdict = json.loads((run / VERDICT_FILE).read_text())
-    return Finding(claim, run, facts, verdict["validity"], verdict["reason"] or "", effects)
+    accuser = verdict["checkers"].get(claim.accused_by, {})
+    return Finding(
+        claim,
+        run,
+        facts,
+        verdict["validity"],
+        verdict["reason"] or "",
+        effects,
+        tuple(sorted(each["message"] for each in accuser.get("anomalies", ()))),
+    )
 
 
 def write_findings(paths: Sequence[Path], out: Path) -> list[Finding]:
@@ -154,6 +169,10 @@ def _place(finding: Finding) -> str:
 
 def _seen(finding: Finding) -> str:
     effects = finding.effects
+    if finding.accusations:
+        first, *others = finding.accusations
+        more = f" The same in {len(others)} more." if others else ""
+        return f"In {first}.{more}"
     if finding.claim.broken_by:
         return f"{'; '.join(finding.noted) or 'Nothing of that kind was noted'}."
     if effects.lost:

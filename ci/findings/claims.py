@@ -2,6 +2,7 @@
 outcome.
 
 Sources: KIP-966 (eligible leader replicas), KIP-497 (AlterPartition), KIP-112 (disks that fail),
+KIP-98 (transactions),
 the documentation's sections on replication, and on flushing (design#replication, flush.messages).
 """
 
@@ -28,6 +29,8 @@ class Claim:
     workload: str = "appends"
     broken_by: str = ""
     """A note of a run that contradicts the claim, if the contradiction is not a loss of records."""
+    accused_by: str = ""
+    """The checker whose anomalies contradict the claim, if the contradiction is neither."""
 
     def is_of(self, facts: Mapping[str, Any]) -> bool:
         """Return whether a run (its run.json) concerns this claim."""
@@ -164,6 +167,25 @@ CLAIMS: tuple[Claim, ...] = (
         "lone-tail",
         workload="appends-acks1",
         broken_by="its high watermark stayed at",
+    ),
+    Claim(
+        "TXN-2",
+        "Transactions that end while a broker restarts",
+        "EndTxn: the coordinator prepares the end, writes a marker to every partition of the "
+        "transaction, and completes it.",
+        "The claim does not always hold. For a partition that has no leader when the markers "
+        "are sent, the coordinator drops the marker and completes the transaction: "
+        "KRaftMetadataCache.getPartitionLeaderEndpoint returns an empty Optional for it, as for "
+        "a partition that was deleted (KAFKA-20734; the node's log says that it could not find "
+        "the leader endpoint, and that the partitions are likely deleted already). On one "
+        "broker its own restart leaves a moment without leaders. On three, the death of a "
+        "partition's only replica does so: the conformance case TXN-63 commits then, and "
+        "read_committed readers never get that partition's records. Apache Kafka 3.9.1 sends "
+        "the marker once there is a leader, and passes TXN-63.",
+        "Every transaction of this run got its markers.",
+        "kill",
+        workload="zombies",
+        accused_by="hanging_transactions",
     ),
     Claim(
         "LOG-1",

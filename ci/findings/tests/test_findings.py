@@ -17,6 +17,7 @@ from ci.errors import UsageError
 from ci.findings import findings_of, write_findings
 from ci.findings.claims import CLAIMS, FLUSHED
 from linearizability import history
+from linearizability.verdict import Anomaly, CheckerVerdict, Validity
 
 SECOND = 1_000_000_000
 FACTS: dict[str, Any] = {
@@ -177,3 +178,19 @@ def test_every_claim_names_what_there_is_and_none_stands_twice() -> None:
         assert claim.workload in WORKLOADS
     keys = [(c.workload, c.nemesis, tuple(sorted(c.config.items()))) for c in CLAIMS]
     assert len(set(keys)) == len(keys)
+
+
+def test_an_accusation_can_contradict_a_claim_although_readers_were_held_up(tmp_path: Path) -> None:
+    (claim,) = (claim for claim in CLAIMS if claim.accused_by)
+    facts: dict[str, Any] = {"workload": claim.workload, "nemesis": claim.nemesis}
+    run = make_run(tmp_path, "1", problems=["not read"], **facts)
+    verdict = json.loads((run / "verdict.json").read_text())
+    found = tuple(Anomaly("k", (1,), f"t-{n}: it hangs") for n in (2, 1))
+    accuser = CheckerVerdict(claim.accused_by, Validity.INVALID, 2, found, 2)
+    verdict["checkers"] = {claim.accused_by: accuser.as_dict()}
+    (run / "verdict.json").write_text(json.dumps(verdict))
+    make_run(tmp_path, "0", "valid", **facts, target="reference")
+    write_findings([tmp_path], tmp_path / "findings.md")
+    page = (tmp_path / "findings.md").read_text()
+    assert f"In t-1: it hangs. The same in 1 more. {claim.lost}" in page
+    assert claim.kept in page
