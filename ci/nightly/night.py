@@ -23,6 +23,7 @@ from ci.attack import Judged, judge_for_the_record
 from ci.lanes import LOOK_EVERY_S, Lanes
 from ci.nightly.agenda import Agenda
 from ci.nightly.job import Job
+from ci.nightly.known import known_defect
 from ci.nightly.outcome import Ending, Outcome, exit_status
 from ci.nightly.plan import Plan, check_targets, check_there
 from ci.nightly.records import UNCOMMITTED, Night, Store
@@ -152,13 +153,16 @@ class Nightly:
             reason = f"a defect of touchstone: {type(error).__name__}: {error}"
             return Outcome.of(one, before, reason, "", time.monotonic() - began)
         verdict = judged.verdict
-        return Outcome.of(
+        outcome = Outcome.of(
             one,
             [*before, verdict.validity],
             explained(verdict),
             judged.path.name,
             time.monotonic() - began,
             unrelated=is_unrelated(one, verdict),
+        )
+        return (
+            outcome if before else replace(outcome, known=known_defect(judged.path, one, verdict))
         )
 
     def _attack(self, scenario: Scenario, own_ports: range, say: Say) -> Judged:

@@ -15,6 +15,8 @@ class Ending(StrEnum):
     """The result of a scenario compared with the expected one, in one word for the summary."""
 
     AS_EXPECTED = "as expected"
+    KNOWN = "known defect"
+    """The verdict was INVALID by a known defect of the target alone (ci.nightly.known)."""
     RED = "not as expected"
     FLAKY = "flaky"
     """The same scenario with the same seed ended in different verdicts."""
@@ -44,6 +46,8 @@ class Outcome:
     """The run directories of the earlier attempts."""
     unrelated: bool = False
     """Whether the run was INVALID, but by none of the checkers that must find the bug."""
+    known: str = ""
+    """The known defect of the target that explains every anomaly of the last run, or ""."""
 
     @classmethod
     def of(
@@ -73,6 +77,8 @@ class Outcome:
 
     @property
     def ending(self) -> Ending:
+        if self.known:
+            return Ending.KNOWN
         if len(set(self.verdicts)) > 1:
             return Ending.FLAKY
         if self.unrelated:
@@ -87,7 +93,8 @@ class Outcome:
     def said(self) -> str:
         """The verdict, or the reason why the run has no verdict."""
         verdict = ", then ".join(self.verdicts) or "not run"
-        return f"{verdict} ({self.reason})" if self.reason else verdict
+        reason = "; ".join(filter(None, (self.known, self.reason)))
+        return f"{verdict} ({reason})" if reason else verdict
 
     def as_dict(self) -> dict[str, Any]:
         return asdict(self) | {"ending": self.ending.value}
@@ -96,7 +103,7 @@ class Outcome:
     def from_dict(cls, data: Mapping[str, Any]) -> Outcome:
         """Return the outcome from the dict that `as_dict` made. Raise KeyError or TypeError for
         anything else."""
-        values = {"earlier_runs": (), "unrelated": False, **data}
+        values = {"earlier_runs": (), "unrelated": False, "known": "", **data}
         texts = {name: tuple(values[name]) for name in ("verdicts", "earlier_runs")}
         return cls(**{field.name: values[field.name] for field in fields(cls)} | texts)
 

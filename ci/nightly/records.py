@@ -152,11 +152,12 @@ def _plain(target: str) -> str:
 
 def flaky_commands(nights: Sequence[Night]) -> set[str]:
     """Return the commands (with their seed) whose verdicts differ between runs of the same code:
-    within one night, or between nights of one commit that had no uncommitted changes."""
+    within one night, or between nights of one commit that had no uncommitted changes. A known
+    defect of the target need not show every time."""
     seen: dict[tuple[str, str], set[str]] = {}
     for night in nights:
         commit = str(night.settings.get("commit"))
         project = night.started if commit.endswith(UNCOMMITTED) else commit
-        for outcome in night.outcomes:
+        for outcome in (each for each in night.outcomes if not each.known):
             seen.setdefault((project, outcome.command), set()).update(outcome.verdicts)
     return {command for (_, command), verdicts in seen.items() if len(verdicts) > 1}

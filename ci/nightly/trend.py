@@ -15,12 +15,13 @@ from ci.report.html import render
 from ci.report.model import Tone
 
 NIGHTS_MAX = 30
-WORST_FIRST = (Ending.RED, Ending.FLAKY, Ending.NOT_JUDGED, Ending.AS_EXPECTED)
+WORST_FIRST = (Ending.RED, Ending.FLAKY, Ending.NOT_JUDGED, Ending.KNOWN, Ending.AS_EXPECTED)
 TONES = {
     Ending.AS_EXPECTED: Tone.GOOD,
     Ending.RED: Tone.BAD,
     Ending.FLAKY: Tone.BAD,
     Ending.NOT_JUDGED: Tone.UNKNOWN,
+    Ending.KNOWN: Tone.UNKNOWN,
 }
 
 
