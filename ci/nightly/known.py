@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from pathlib import Path
 
 from chaos.run.fitting import family_of
@@ -13,12 +14,13 @@ DROPPED_MARKERS = "KAFKA-20734: markers were dropped for partitions that had no 
 DROPPED = re.compile(r"Couldn't find leader endpoint for partitions \w*\((.+?)\) while trying")
 """The line in which a coordinator of Apache Kafka says for which partitions it drops markers."""
 NODE_LOGS = "nodes/*/node.log"
-WITHOUT_MARKER = {
-    "hanging_transactions": "open-for-too-long",
-    "ends_honoured": "no-marker",
-    "torn_transactions": "torn-transaction",
+WITHOUT_MARKER: Mapping[str, frozenset[str]] = {
+    "hanging_transactions": frozenset({"open-for-too-long"}),
+    "ends_honoured": frozenset({"no-marker", "committed-but-not", "aborted-but-committed"}),
+    "torn_transactions": frozenset({"torn-transaction"}),
 }
-"""Checker -> the kind of its anomaly that a marker which was dropped explains."""
+"""Checker -> the kinds of its anomalies that a marker which was dropped explains. The next marker
+of its producer ends both transactions, in its own way."""
 PLACE = re.compile(r"[\w.-]+-\d+")
 
 
@@ -27,8 +29,8 @@ def known_defect(run: Path, one: Expectation, verdict: Verdict) -> str:
     verdict is expected, or "" if none does.
 
     The defect of the coordinator (conformance/README.md) explains a transaction that lacks its
-    marker, or holds up the last stable offset, in a partition for which a node has dropped markers,
-    and nothing else.
+    marker, or has that of a later one, or holds up the last stable offset, in a partition for which
+    a node has dropped markers, and nothing else.
     """
     if verdict.validity is not Validity.INVALID or one.verdict is Validity.INVALID:
         return ""
@@ -37,7 +39,7 @@ def known_defect(run: Path, one: Expectation, verdict: Verdict) -> str:
     accusers = {n for n, c in verdict.checkers.items() if c.validity is Validity.INVALID}
     dropped = dropped_markers(run)
     is_known = accusers <= WITHOUT_MARKER.keys() and all(
-        WITHOUT_MARKER.get(checker) == anomaly.kind
+        anomaly.kind in WITHOUT_MARKER.get(checker, ())
         and dropped & set(PLACE.findall(anomaly.message))
         for checker, anomaly in verdict.anomalies
     )

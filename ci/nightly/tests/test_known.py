@@ -60,6 +60,7 @@ APACHE = expected("apache:4.3.1")
         (APACHE, accused(1, 2, 3), True),
         (expected("docker:apache:4.3.1"), accused(2), True),
         (APACHE, accused(1, by="ends_honoured", kind="no-marker"), True),
+        (APACHE, accused(1, by="ends_honoured", kind="committed-but-not"), True),
         (APACHE, accused(1, by="torn_transactions", kind="torn-transaction"), True),
         (APACHE, accused(1, by="ends_honoured"), False),
         (APACHE, accused(by="append_order (porcupine)"), False),
