@@ -47,6 +47,7 @@ SYNCED = (
     "Replication alone does not survive a loss of power of every node: by default Kafka leaves it "
     "to the operating system when records reach the disk."
 )
+MARKED = "Every transaction of this run got its markers."
 CLAIMS: tuple[Claim, ...] = (
     Claim(
         "DUR-4",
@@ -178,14 +179,31 @@ CLAIMS: tuple[Claim, ...] = (
         "KRaftMetadataCache.getPartitionLeaderEndpoint returns an empty Optional for it, as for "
         "a partition that was deleted (KAFKA-20734; the node's log says that it could not find "
         "the leader endpoint, and that the partitions are likely deleted already). On one "
-        "broker its own restart leaves a moment without leaders. On three, the death of a "
-        "partition's only replica does so: the conformance case TXN-63 commits then, and "
-        "read_committed readers never get that partition's records. Apache Kafka 3.9.1 sends "
-        "the marker once there is a leader, and passes TXN-63.",
-        "Every transaction of this run got its markers.",
+        "broker its own restart leaves a moment without leaders.",
+        MARKED,
         "kill",
         workload="zombies",
         accused_by="hanging_transactions",
+    ),
+    Claim(
+        "TXN-2",
+        "Transactions that end while a partition's only replica is dead",
+        "EndTxn: the coordinator prepares the end, writes a marker to every partition of the "
+        "transaction, and completes it.",
+        "The claim does not always hold. For a partition that has no leader when the markers "
+        "are sent, the coordinator drops the marker and completes the transaction: "
+        "KRaftMetadataCache.getPartitionLeaderEndpoint returns an empty Optional for it, as for "
+        "a partition that was deleted (KAFKA-20734; the node's log says that it could not find "
+        "the leader endpoint, and that the partitions are likely deleted already). Readers of "
+        "committed records wait there, and the next marker of the producer ends the earlier "
+        "transaction, too: if it is an ABORT, records whose commit was acknowledged are "
+        "aborted. The conformance case TXN-63 shows the same in a few requests; Apache Kafka "
+        "3.9.1, which sends the marker once there is a leader, passes it.",
+        MARKED,
+        "kill-leader",
+        {"default.replication.factor": "1", "min.insync.replicas": "1"},
+        workload="transactions",
+        accused_by="ends_honoured",
     ),
     Claim(
         "LOG-1",

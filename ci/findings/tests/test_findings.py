@@ -15,7 +15,7 @@ from chaos.workloads import WORKLOADS
 from ci.cli import app
 from ci.errors import UsageError
 from ci.findings import findings_of, write_findings
-from ci.findings.claims import CLAIMS, FLUSHED
+from ci.findings.claims import CLAIMS, FLUSHED, Claim
 from linearizability import history
 from linearizability.verdict import Anomaly, CheckerVerdict, Validity
 
@@ -180,9 +180,15 @@ def test_every_claim_names_what_there_is_and_none_stands_twice() -> None:
     assert len(set(keys)) == len(keys)
 
 
-def test_an_accusation_can_contradict_a_claim_although_readers_were_held_up(tmp_path: Path) -> None:
-    (claim,) = (claim for claim in CLAIMS if claim.accused_by)
-    facts: dict[str, Any] = {"workload": claim.workload, "nemesis": claim.nemesis}
+@pytest.mark.parametrize("claim", [claim for claim in CLAIMS if claim.accused_by])
+def test_an_accusation_can_contradict_a_claim_although_readers_were_held_up(
+    tmp_path: Path, claim: Claim
+) -> None:
+    facts: dict[str, Any] = {
+        "workload": claim.workload,
+        "nemesis": claim.nemesis,
+        "config": dict(claim.config),
+    }
     run = make_run(tmp_path, "1", problems=["not read"], **facts)
     verdict = json.loads((run / "verdict.json").read_text())
     found = tuple(Anomaly("k", (1,), f"t-{n}: it hangs") for n in (2, 1))
