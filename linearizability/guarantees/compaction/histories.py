@@ -28,7 +28,22 @@ COMPACT = '{"cleanup.policy": "compact", "delete.retention.ms": "60000"}'
 
 BRIEF = '{"cleanup.policy": "compact", "delete.retention.ms": "1000"}'
 
+OPEN_AT_1 = {"last_stable_offset": 1}
+"""The last stable offset of a leader whose second record is of an open transaction."""
+
 VALID: Valid = {
+    "compaction removed a record below the open transaction": (
+        [S(1, 0, **K), S(2, 1, **K, **TXN), S(3, 2, **K), *LOG(None, 2, 3, **K, **OPEN_AT_1)]
+    ),
+    "an aborted record was removed, and the last stable offset is behind it": [
+        S(1, 0, **K),
+        S(2, 1, **K, **TXN),
+        {"f": "abort", "txn": 1},
+        *LOG(1, None, **K, last_stable_offset=2),
+    ],
+    "a follower lacks a record above its last stable offset": (
+        [S(1, 0, **K), S(2, 1, **K), *LOG(1, 2, **K), *LOG(None, 2, replica=2, **K, **OPEN_AT_1)]
+    ),
     "both values of the key are still there": [S(1, 0, **K), S(2, 1, **K), *LOG(1, 2, **K)],
     "compaction removed the older value of the key": (
         [S(1, 0, **K), S(2, 1, **K), *LOG(None, 2, **K)]
@@ -75,6 +90,20 @@ VALID: Valid = {
 }
 
 INVALID: Invalid = {
+    "a record of an open transaction was removed": (
+        [S(1, 0, **K), S(2, 1, **K, **TXN), *LOG(1, None, **K, **OPEN_AT_1)],
+        [("removed-above-stable", (1, 1000))],
+    ),
+    "a record above an open transaction was removed": (
+        [
+            S(1, 0, **J),
+            S(2, 1, **J, **TXN),
+            S(3, 2, **K),
+            S(4, 3, **K),
+            *LOG(1, 2, None, 4, **K, **OPEN_AT_1),
+        ],
+        [("removed-above-stable", (2, 1000))],
+    ),
     "the last value of a key is gone": (
         [S(1, 0, **K), S(2, 1, **J), *LOG(None, 2, **J)],
         [("last-value-lost", (0, 1000))],

@@ -17,6 +17,7 @@ from linearizability.self_test.lookup import (
     is_compacted,
     is_whole,
     log_end_of,
+    log_starts,
     sent_once,
 )
 from linearizability.self_test.model.world import Row
@@ -81,6 +82,31 @@ def clean_for_an_open_transaction(rows: list[Row], rng: Random) -> list[Row] | N
     later = send | {"op_id": NOT_OURS, "record_index": 0, "value": free, "txn": free}
     offset = log_end_of(rows, send["partition"])
     return [*broken, later | {"offset": offset, "_outcome": UNKNOWN, "_end": None}]
+
+
+def clean_above_the_last_stable_offset(rows: list[Row], rng: Random) -> list[Row] | None:
+    """Plant an anomaly: a raw read lacks a record at or above the last stable offset that the
+    leader named."""
+    if not is_compacted(rows):
+        return None
+    acked = [row for row in rows if is_acked(row)]
+    victims = [
+        (send, end)
+        for send, end in _covered_by_a_read(acked, rows)
+        if end.get("replica") is None
+        and end.get("last_stable_offset") is not None
+        and end["last_stable_offset"] <= send["offset"]
+        and send["offset"] >= log_starts(rows)[send["partition"]]
+    ]
+    if not victims:
+        return None
+    send, end = rng.choice(victims)
+    return [
+        row
+        for row in rows
+        if (row["op_id"], row.get("partition"), row.get("replica"), row.get("value"))
+        != (end["op_id"], end["partition"], None, send["value"])
+    ]
 
 
 def _covered_by_a_read(sends: list[Row], rows: list[Row]) -> list[tuple[Row, Row]]:
@@ -232,6 +258,9 @@ def _complete_read(rows: list[Row], record: Row) -> Row | None:
 
 
 CLAUSES: Clauses = {
+    "a record at or above the last stable offset is gone": by(
+        "removed-above-stable last-value-lost", clean_above_the_last_stable_offset
+    ),
     "the last value of a key is gone": by("last-value-lost", clean_too_much),
     "a record of an open transaction removes the last value of its key": by(
         "last-value-lost", clean_for_an_open_transaction

@@ -7,9 +7,10 @@ from typing import ClassVar
 import polars as pl
 
 from linearizability.checkers.base import OFF_MS, Checker, Needs, Scope, describe
-from linearizability.evidence.removals import IS_TOPIC, OF_KEY, newest_of_keys, setting
+from linearizability.evidence.removals import IS_TOPIC, OF_KEY, compactable, newest_of_keys, setting
 from linearizability.ingest import (
     ABORTED,
+    BY_RAW_CLIENT,
     COMMITTED,
     IS_DATA,
     IS_IDEMPOTENT,
@@ -28,7 +29,7 @@ from linearizability.reads.inferred_log import (
 
 NO_SUCCESSOR, MOVED = "last-value-lost", "record-moved"
 TOO_EARLY, HOURS_TOO_EARLY = "tombstone-lost-early", "tombstone-lost-hours-early"
-RESURRECTED = "key-resurrected"
+RESURRECTED, TOO_HIGH = "key-resurrected", "removed-above-stable"
 READ = [*KEY, "read_op", "reader"]
 LEADER = -1
 """The number that stands for the leader in the column `replica`, so that joins need no special case
@@ -52,6 +53,8 @@ class Compaction(Checker):
       delete.retention.ms after the cleaning that removed the values below it. A read that takes
       that long may see such a value, and a replica that was down for that long may still have it
       (`overdue.py`).
+    - `removed-above-stable`: a raw read of the leader lacks an acknowledged record at or above the
+      last stable offset that the same leader named, although nothing there was ever cleaned.
 
     Compaction may only remove a record below a later one of the same key. The last record of a key
     is one that was acknowledged under acks=all before the read began (plain or committed), with no
@@ -103,8 +106,18 @@ class Compaction(Checker):
             "old_offset",
         )
         operations = ["op_id", "read_op"]
+        unstable = above_stable(events, reads).join(shown, on=[*READ, "value"], how="anti")
+        unstable = unstable.join(missing, on=[*READ, "op_id"], how="anti")
+        too_high = pl.format(
+            "{} was acknowledged at offset {}, but a complete read lacks it, although the"
+            " last stable offset was {}",
+            "value",
+            "offset",
+            "stable",
+        )
         return pl.concat(
             [
+                describe(unstable, KEY, TOO_HIGH, operations, too_high, "broker"),
                 describe(missing, [*KEY, OFF_MS], kind, operations, message, "broker"),
                 describe(moved, KEY, MOVED, operations, elsewhere, "broker"),
                 describe(back, KEY, RESURRECTED, operations, removed, "broker"),
@@ -139,6 +152,7 @@ def complete_reads(events: pl.LazyFrame) -> pl.LazyFrame:
             asked_ns="t_invoke_ns",
             read_ns="t_complete_ns",
             final="final",
+            stable=pl.when(BY_RAW_CLIENT & ~is_committed).then("last_stable_offset"),
         )
     )
 
@@ -159,6 +173,25 @@ def records_shown(events: pl.LazyFrame, reads: pl.LazyFrame) -> pl.LazyFrame:
             removes=pl.col("tombstone").fill_null(False),
         )
         .join(reads.select(READ).unique(), on=READ, how="semi")
+    )
+
+
+def above_stable(events: pl.LazyFrame, reads: pl.LazyFrame) -> pl.LazyFrame:
+    """Return the acknowledged records, once for each complete raw read of a leader, that lie at or
+    above the last stable offset that it named. That offset only rises, and the cleaner never
+    passes it, so it has removed none of them, whatever became of their transactions."""
+    of_leader = reads.filter(pl.col("stable").is_not_null() & (pl.col("reader") == LEADER))
+    sent = events.filter(ACKNOWLEDGED & pl.col("value").is_not_null()).select(
+        *KEY, "offset", "value", "op_id", acked_ns="t_complete_ns"
+    )
+    return (
+        at_or_above_log_start(sent.join(compactable(events), on=KEY, how="semi"), events)
+        .join(of_leader, on=KEY)
+        .filter(
+            (pl.col("acked_ns") < pl.col("asked_ns"))
+            & (pl.max_horizontal("start", "stable") <= pl.col("offset"))
+            & (pl.col("offset") < pl.col("end"))
+        )
     )
 
 

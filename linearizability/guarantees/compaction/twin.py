@@ -7,6 +7,7 @@ from linearizability.twins.facts import (
     Found,
     Row,
     is_acked,
+    is_compacted,
     is_data,
     is_proof,
     keyed,
@@ -43,7 +44,10 @@ def compaction(rows: list[Row]) -> Found:
         inside = (read["log_start"] or 0) <= send["offset"] < end
         if not stands and inside and _is_resurrected(rows, send, read, shown):
             found.add(("key-resurrected", operations(send, read), read["place"]))
-        if not stands and inside and _is_due(rows, send, read):
+        is_due = _is_due(rows, send, read)
+        if not stands and inside and not is_due and _is_above_stable(rows, send, read):
+            found.add(("removed-above-stable", operations(send, read), read["place"]))
+        if not stands and inside and is_due:
             early = _is_tombstone(rows, send)
             far = early and _left_ms(rows, send, read) >= HOUR_MS
             kind = f"tombstone-lost-{'hours-' * far}early" if early else "last-value-lost"
@@ -57,6 +61,18 @@ def _end_of(read: Row) -> int | None:
     if read["isolation"] == "read_committed":
         ends.append(read["last_stable_offset"])
     return None if not is_marker(read) or None in ends else min(ends)
+
+
+def _is_above_stable(rows: list[Row], send: Row, read: Row) -> bool:
+    """Return whether the leader's raw read names a last stable offset that the record is not
+    below, so that no cleaning can have removed it."""
+    done_ns, stable = send["t_complete_ns"], read["last_stable_offset"]
+    if None in (done_ns, stable, send["value"]) or done_ns >= read["t_invoke_ns"]:
+        return False
+    is_raw = read["client"] == "raw" and read["isolation"] != "read_committed"
+    is_kept = send["offset"] >= max(stable, log_start(rows, send["place"]))
+    may_clean = is_compacted(rows, send["place"])
+    return is_raw and read["replica"] is None and is_kept and may_clean
 
 
 def _is_resurrected(rows: list[Row], send: Row, read: Row, shown: list[Row]) -> bool:
