@@ -64,7 +64,6 @@ def follow(steps: list[Block], folder: Path) -> None:
 
 
 def test_the_first_guide_can_be_followed_word_by_word(tmp_path: Path) -> None:
-    (tmp_path / "runs").mkdir()
     follow([each for each in LONG[DOCS / "start" / "validate.md"] if not each.is_long], tmp_path)
     page = (tmp_path / "runs" / "index.html").read_text()
     assert "PROD-01" in page
@@ -73,7 +72,6 @@ def test_the_first_guide_can_be_followed_word_by_word(tmp_path: Path) -> None:
 @pytest.mark.nightly
 @pytest.mark.parametrize("file", [file for file, found in LONG.items() if found], ids=places.shown)
 def test_every_guide_can_be_followed_word_by_word(file: Path, tmp_path: Path) -> None:
-    (tmp_path / "runs").mkdir()
     follow(LONG[file], tmp_path)
 
 
