@@ -34,6 +34,7 @@ from chaos.values.faults import Fault, Heal, Kill, Pause, Shutdown
 from chaos.values.protocols import Cluster, TargetError
 from chaos.world import joined
 from reference_impl.access import Access, AccessError, Bootstrap, Endpoint, LoginRefused
+from reference_impl.wire import Malformed
 
 SUFFIX = ".toml"
 USUAL_FILE = "touchstone.toml"
@@ -165,8 +166,7 @@ class ForeignTarget:
                     probe.check_kafka(Endpoint(*node.address, self.access), ALIVE_TIMEOUT_S)
                     break
                 except WireError as error:
-                    refused = isinstance(error.__cause__, LoginRefused | AccessError)
-                    if refused or time.monotonic() > deadline:
+                    if _is_final(error) or time.monotonic() > deadline:
                         raise TargetError(self._why_no_answer(error)) from error
 
     def _why_no_answer(self, error: WireError) -> str:
@@ -175,6 +175,15 @@ class ForeignTarget:
         has_client = self.access.uses_tls or self.access.uses_sasl
         hint = "its [client] table fits the listener" if has_client else "it wants no TLS or SASL"
         return f"{self.name}: {error}; see that a Kafka runs there, and that {hint}"
+
+
+def _is_final(error: BaseException) -> bool:
+    """Return whether an attempt to reach a node has shown that further ones must fail, too: access
+    is denied, or another protocol is spoken there."""
+    cause: BaseException | None = error
+    while cause is not None and not isinstance(cause, LoginRefused | AccessError | Malformed):
+        cause = cause.__cause__
+    return cause is not None
 
 
 def usual_file(folder: Path) -> Path | None:

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import socket
+import time
 from pathlib import Path
 
 import pytest
 
 from chaos.targets import parse_target
+from chaos.targets.foreign.target import ANSWER_TIMEOUT_S
 from chaos.targets.tests.test_foreign import (
     ALWAYS,
     COMPOSE,
@@ -35,6 +38,7 @@ from chaos.values.faults import (
     Split,
 )
 from chaos.values.protocols import TargetError
+from conformance.tests.servers import serving
 
 
 @pytest.mark.parametrize(
@@ -166,3 +170,30 @@ def test_there_is_no_bug_to_plant_and_nothing_to_configure(tmp_path: Path) -> No
         parse_target(file, "a-bug")
     with pytest.raises(TargetError, match=r"configured by its owner; leave out num.partitions"):
         parse_target(file).start(tmp_path, config={"num.partitions": "3"})
+
+
+@pytest.mark.parametrize(
+    "client",
+    [
+        "",
+        '[client]\nsecurity.protocol = "SASL_PLAINTEXT"\nsasl.mechanism = "PLAIN"\n'
+        'sasl.username = "alice"\nsasl.password = "secret"\n',
+    ],
+    ids=["PLAINTEXT", "SASL_PLAINTEXT"],
+)
+def test_a_listener_with_tls_that_is_described_without_is_told_at_once(
+    client: str, tmp_path: Path
+) -> None:
+    """A node that only does not answer yet is given half a minute."""
+
+    def refuse(connection: socket.socket) -> None:
+        connection.recv(65_536)
+        connection.sendall(b"\x15\x03\x03\x00\x02\x02\x50")  # as Apache Kafka: a fatal alert
+
+    with serving(refuse) as where:
+        file = tmp_path / "cluster.toml"
+        file.write_text(f'{client}[[node]]\naddress = "{where}"\n')
+        began = time.monotonic()
+        with pytest.raises(TargetError, match=r"these bytes are TLS, not Kafka's protocol; see"):
+            parse_target(str(file)).start(tmp_path / "run")
+        assert time.monotonic() - began < ANSWER_TIMEOUT_S / 2
