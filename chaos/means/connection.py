@@ -39,7 +39,8 @@ async def connected(world: World, address: Address, timeout_s: float) -> Connect
     try:
         return Connection(address, await world.dial(address, timeout_s))
     except OSError as error:
-        raise WireError(f"{joined(address)} cannot be reached: {error}") from error
+        why = error.strerror or error
+        raise WireError(f"{joined(address)} cannot be reached: {why}") from error
 
 
 class Connection:

@@ -128,7 +128,7 @@ class LocalCluster:
 
     def _last_words(self) -> str:
         return "; ".join(
-            f"node {number}: {member.child.last_words()}"
+            f"node {number}: {member.child.last_words() or 'it said nothing'}"
             for number, member in self._members.items()
             if member.child
         )

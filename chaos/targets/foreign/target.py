@@ -32,7 +32,7 @@ from chaos.targets.foreign.undoings import Undoings
 from chaos.values.fault_kinds import ADMIN_FAULTS
 from chaos.values.faults import Fault, Heal, Kill, Pause, Shutdown
 from chaos.values.protocols import Cluster, TargetError
-from chaos.world import joined
+from chaos.world import Address, joined
 from reference_impl.access import Access, AccessError, Bootstrap, Endpoint, LoginRefused
 from reference_impl.wire import Malformed
 
@@ -114,7 +114,8 @@ class ForeignTarget:
                 raise TargetError(f"{self.name}: reset: {error}") from error
         members = [self._member(n, node, directory) for n, node in enumerate(described, 1)]
         performers = all_performers_of(self.faults)
-        cluster = ForeignCluster(self.name, "unknown", self.bootstrap, members, performers)
+        where = Bootstrap(",".join(map(joined, self._reachable_first())), self.access)
+        cluster = ForeignCluster(self.name, "unknown", where, members, performers)
         cluster.kept_logs = {n: node.log for n, node in enumerate(described, 1) if node.log}
         cluster.undoings = Undoings(described, foreign.folder)
         cluster.start()
@@ -124,6 +125,13 @@ class ForeignTarget:
             cluster.stop()
             raise
         return cluster
+
+    def _reachable_first(self) -> list[Address]:
+        """Return the addresses to ask first, those that accept connections before the others: some
+        clients ask only the first one."""
+        return sorted(
+            self._foreign.seeds, key=lambda at: not probe.listens(joined(at), LOOK_TIMEOUT_S)
+        )
 
     def check_there(self) -> None:
         """Raise TargetError if a node neither answers nor can be started."""
@@ -172,6 +180,8 @@ class ForeignTarget:
     def _why_no_answer(self, error: WireError) -> str:
         if isinstance(error.__cause__, LoginRefused | AccessError):
             return f"{self.name}: {error}; correct its [client] table"
+        if isinstance(error.__cause__, ConnectionRefusedError):
+            return f"{self.name}: {error}; start a broker there, or correct the address"
         has_client = self.access.uses_tls or self.access.uses_sasl
         hint = "its [client] table fits the listener" if has_client else "it wants no TLS or SASL"
         return f"{self.name}: {error}; see that a Kafka runs there, and that {hint}"

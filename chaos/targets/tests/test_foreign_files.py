@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from chaos.targets import parse_target
-from chaos.targets.foreign.target import ANSWER_TIMEOUT_S
+from chaos.targets.foreign.target import ANSWER_TIMEOUT_S, ForeignTarget
 from chaos.targets.tests.test_foreign import (
     ALWAYS,
     COMPOSE,
@@ -38,7 +38,8 @@ from chaos.values.faults import (
     Split,
 )
 from chaos.values.protocols import TargetError
-from conformance.tests.servers import serving
+from chaos.world import joined
+from conformance.tests.servers import serving, silent
 
 
 @pytest.mark.parametrize(
@@ -197,3 +198,13 @@ def test_a_listener_with_tls_that_is_described_without_is_told_at_once(
         with pytest.raises(TargetError, match=r"these bytes are TLS, not Kafka's protocol; see"):
             parse_target(str(file)).start(tmp_path / "run")
         assert time.monotonic() - began < ANSWER_TIMEOUT_S / 2
+
+
+def test_of_the_addresses_to_ask_first_one_may_be_down(tmp_path: Path) -> None:
+    with serving(silent) as up, serving(silent) as other:
+        file = tmp_path / "cluster.toml"
+        file.write_text(f'bootstrap = "127.0.0.1:1,{up},{other}"\n')
+        target = parse_target(str(file))
+        assert isinstance(target, ForeignTarget)
+        found = [joined(each) for each in target._reachable_first()]
+    assert found == [up, other, "127.0.0.1:1"]
