@@ -135,7 +135,10 @@ class TokenByCommand:
         with self._lock:
             now = time.time()
             if self._token is None or now >= self._renew_at:
-                value = output_of(self._command, self._folder)
+                try:
+                    value = output_of(self._command, self._folder)
+                except TargetError as error:
+                    raise TargetError(f"client: {TOKEN_COMMAND}: {error}") from error
                 if not value:
                     raise TargetError(f"client: {TOKEN_COMMAND} printed no token; correct it")
                 self.printed.append(value)

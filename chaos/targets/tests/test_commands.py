@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from chaos.targets.foreign import commands
+from chaos.targets.foreign.client_table import TokenByCommand
 from chaos.values.protocols import TargetError
 
 
@@ -36,3 +37,9 @@ def test_the_output_of_a_command_without_fault_is_returned(tmp_path: Path) -> No
     assert commands.output_of(["sh", "-c", "pwd; echo why >&2"], tmp_path) == str(tmp_path)
     with pytest.raises(TargetError, match="ended with status 3: why; correct it"):
         commands.output_of(["sh", "-c", "echo secret; echo why >&2; exit 3"], tmp_path)
+
+
+def test_a_token_command_that_fails_is_told_with_its_key(tmp_path: Path) -> None:
+    token = TokenByCommand(("sh", "-c", "echo the vault is sealed >&2; exit 3"), tmp_path)
+    with pytest.raises(TargetError, match=r"^client: sasl.oauthbearer.token.command: the command"):
+        token()
