@@ -1,6 +1,6 @@
 """Record the history during the run in parts, which remain if the run is killed.
 
-A client's thread appends one tuple to a list (chaos.record.memory). A writer thread turns the
+A client's thread appends one tuple to a list (chaos.record.gathering). A writer thread turns the
 tuples into Arrow tables and writes them as `history.parts/part-00001.parquet` and so on; a file
 gets its name when it is complete. `close()` joins the parts into `history.parquet`; `recover()`
 does the same for a run that died.
@@ -26,7 +26,7 @@ from statistics import median
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from chaos.record.memory import HISTORY, Gathering
+from chaos.record.gathering import HISTORY, Gathering
 from chaos.record.rows import SCHEMA
 from chaos.values.protocols import Completion, Operation, Poll
 from linearizability.files.parquet import WRITING

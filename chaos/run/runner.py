@@ -29,8 +29,8 @@ from chaos.clients.wire.raw import RawFactory
 from chaos.means.connection import WireError
 from chaos.means.real_world import REAL_WORLD
 from chaos.record import run_directory, shown
+from chaos.record.gathering import HISTORY
 from chaos.record.hiding import scrub_files, scrubbed, secrets_of
-from chaos.record.memory import HISTORY
 from chaos.record.recorder import HistoryRecorder, RecorderError
 from chaos.record.run_directory import RunDirectoryError, Scenario
 from chaos.run.costs import Costs

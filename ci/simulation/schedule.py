@@ -19,7 +19,7 @@ from typing import Any, Self
 
 import polars as pl
 
-from chaos.record.memory import HISTORY
+from chaos.record.gathering import HISTORY
 from chaos.record.run_directory import Scenario
 from chaos.record.shown import PROBLEMS
 from chaos.run.fitting import Parts

@@ -10,9 +10,7 @@ from pathlib import Path
 
 import polars as pl
 import pytest
-from polars.testing import assert_frame_equal
 
-from chaos.record.memory import MemoryRecorder
 from chaos.record.recorder import HistoryRecorder, measure_overhead, recover
 from chaos.values.faults import Heal, Kill
 from chaos.values.operations import (
@@ -48,40 +46,14 @@ OK = Completion(Outcome.OK)
 
 
 def recorded(tmp_path: Path, *pairs: tuple[Operation, Completion]) -> pl.DataFrame:
-    """Return the history of these operations, one after the other by process 3, which is the same
-    by both recorders."""
-    on_disk, in_memory = HistoryRecorder(tmp_path, "run"), MemoryRecorder("run")
-    for recorder in (on_disk, in_memory):
-        recorder.topic_ids["t"] = "the-id"
-        for number, (operation, completion) in enumerate(pairs):
-            op_id = recorder.next_op_id()
-            recorder.invoked(op_id, 3, operation, number * 10, {"session": 1})
-            recorder.record(op_id, 3, operation, completion, number * 10, number * 10 + 5, {})
-    rows = history.scan(on_disk.close()).collect()
-    (tmp_path / "memory").mkdir()
-    assert_frame_equal(rows, history.scan(in_memory.keep(tmp_path / "memory")).collect())
-    return rows
-
-
-def test_a_recorder_in_memory_has_faults_and_what_never_ended_and_leaves_no_file(
-    tmp_path: Path,
-) -> None:
-    recorder = MemoryRecorder("run")
-    send = Send("t", 0, (1,))
-    recorder.invoked(recorder.next_op_id(), 3, send, 5, {"session": 1})
-    recorder.nemesis(Performed(Kill(1), (1,)), 7, 8)
-    op_id = recorder.next_op_id()
-    recorder.invoked(op_id, 4, send, 9, {"session": 1})
-    recorder.record(op_id, 4, send, Completion(Outcome.OK, [Record("t", 0, 1, 0)]), 9, 10, {})
-    assert list(tmp_path.iterdir()) == []
-    rows = history.scan(recorder.keep(tmp_path)).collect()
-    assert rows.select("f", "type", "process", "t_complete_ns").rows() == [
-        ("nemesis", "ok", -1, 8),
-        ("send", "ok", 4, 10),
-        ("send", "info", 3, None),
-    ]
-    assert recorder.records_acknowledged == 1 and recorder.counts.faults == 1
-    assert [path.name for path in tmp_path.iterdir()] == ["history.parquet"]
+    """Return the history of these operations, one after the other by process 3."""
+    recorder = HistoryRecorder(tmp_path, "run")
+    recorder.topic_ids["t"] = "the-id"
+    for number, (operation, completion) in enumerate(pairs):
+        op_id = recorder.next_op_id()
+        recorder.invoked(op_id, 3, operation, number * 10, {"session": 1})
+        recorder.record(op_id, 3, operation, completion, number * 10, number * 10 + 5, {})
+    return history.scan(recorder.close()).collect()
 
 
 def test_keys_and_tombstones_are_named_where_they_may_matter(tmp_path: Path) -> None:

@@ -8,7 +8,7 @@ from pathlib import Path
 import polars as pl
 import pytest
 
-from chaos.record.memory import HISTORY
+from chaos.record.gathering import HISTORY
 from chaos.sim.accusations import accusations
 from chaos.sim.target import Sim
 from chaos.sim.tests.simulated import simulate

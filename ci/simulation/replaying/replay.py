@@ -10,7 +10,7 @@ from pathlib import Path
 
 import polars as pl
 
-from chaos.record.memory import HISTORY
+from chaos.record.gathering import HISTORY
 from chaos.run.fitting import check_fit, client_in_virtual_time, workload_named
 from chaos.sim.target import Moment
 from chaos.targets import parse_target

@@ -11,7 +11,7 @@ import pytest
 from typer.testing import CliRunner
 
 from chaos.clients.factories import REFERENCE
-from chaos.record.memory import HISTORY
+from chaos.record.gathering import HISTORY
 from chaos.record.run_directory import Scenario
 from chaos.values.faults import Heal, Kill, Pause
 from ci.cli import app

@@ -11,7 +11,7 @@ from reference_impl.bugs.bug import ClientBug
 from reference_impl.bugs.clients import CLIENT_BUGS
 from reference_impl.bugs.cluster import BROKER_BUGS
 from reference_impl.bugs.producing.acknowledge_before_append import DELAY_MS
-from reference_impl.core.rules import CHAPTERS, Rules
+from reference_impl.core.rules import Rules
 from reference_impl.core.tests.transactional import Producer, transactional_world
 from reference_impl.core.tests.world import World
 from reference_impl.robustness.transactional_client import read_committed
@@ -51,7 +51,7 @@ def rules_overridden(rules: type[Rules]) -> set[str]:
 
 RULES = {
     name
-    for chapter in CHAPTERS
+    for chapter in Rules.__bases__
     for name, value in vars(chapter).items()
     if callable(value) and not name.startswith("_")
 }
@@ -62,7 +62,9 @@ def test_a_bug_is_in_a_file_of_its_name_in_the_folder_of_its_rule(name: str) -> 
     rules = BUGS[name].rules
     *_, folder, file = rules.__module__.split(".")
     overridden = rules_overridden(rules)
-    chapters = {each.__module__.split(".")[-1] for each in CHAPTERS if overridden & {*vars(each)}}
+    chapters = {
+        each.__module__.split(".")[-1] for each in Rules.__bases__ if overridden & {*vars(each)}
+    }
     assert file == name.replace("-", "_")
     assert folder in chapters, f"{name} overrides rules of {chapters}: move it to such a folder"
 

@@ -38,14 +38,6 @@ def new_partition(
     )
 
 
-def new_leadership(topic_id: UUID, index: int, leader: int) -> Struct:
-    """Return the record of a new leader; applying it raises the leader epoch by one
-    (PartitionRegistration.merge)."""
-    return definition("PartitionChangeRecord").new(
-        topic_id=topic_id, partition_id=index, leader=leader, isr=[leader]
-    )
-
-
 def config_record(resource_type: int, resource: str, name: str, value: str | None) -> Struct:
     """Return the record that sets a configuration override, or (None) removes it."""
     return definition("ConfigRecord").new(

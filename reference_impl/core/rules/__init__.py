@@ -19,20 +19,7 @@ from reference_impl.core.rules.recovering import Recovering
 from reference_impl.core.rules.replicating import Replicating
 from reference_impl.core.rules.transacting import Transacting
 
-__all__ = ["ACKS_ALL", "CHAPTERS", "READ_COMMITTED", "Rules"]
-
-CHAPTERS = (
-    Producing,
-    Recovering,
-    Reading,
-    Deleting,
-    Grouping,
-    Transacting,
-    Electing,
-    Coordinating,
-    Agreeing,
-    Replicating,
-)
+__all__ = ["ACKS_ALL", "READ_COMMITTED", "Rules"]
 
 
 class Rules(

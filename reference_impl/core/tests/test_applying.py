@@ -13,7 +13,6 @@ from reference_impl.core.controller.image.metadata_image import (
 )
 from reference_impl.core.controller.records import (
     config_record,
-    new_leadership,
     new_partition,
     new_topic,
     removed_topic,
@@ -89,7 +88,10 @@ def test_a_new_leadership_begins_another_epoch_of_an_open_partition() -> None:
     broker = world.node.broker
     partition = broker.led_partition("t", None, 0)
     before = partition.leader_epoch
-    broker.controller.write([new_leadership(partition.topic_id, 0, broker.node_id)])
+    leadership = definition("PartitionChangeRecord").new(
+        topic_id=partition.topic_id, partition_id=0, leader=broker.node_id, isr=[broker.node_id]
+    )
+    broker.controller.write([leadership])
     assert partition.leader_epoch == partition.log.latest_epoch == before + 1
     assert broker.led_partition("t", None, 0) is partition
 

@@ -9,9 +9,11 @@ import pytest
 import reference_impl.bugs.cluster as package
 from reference_impl.bugs import BUGS
 from reference_impl.bugs.cluster import CLUSTER_BUGS
-from reference_impl.core.rules import CHAPTERS
+from reference_impl.core.rules import Rules
 
-RULES = {name for chapter in CHAPTERS for name, value in vars(chapter).items() if callable(value)}
+RULES = {
+    name for chapter in Rules.__bases__ for name, value in vars(chapter).items() if callable(value)
+}
 
 PAIRS = ("serve-replaced-shards",)
 """Bugs in two rules, each of which would prevent the mistake of the other."""

@@ -1,28 +1,23 @@
-"""Record the history in memory, without a file or a thread: for simulated runs, most of which are
-thrown away."""
+"""Gather the events of a run, each as one tuple in a list, until they are written into a file."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from contextlib import AbstractContextManager, nullcontext
+from contextlib import AbstractContextManager
 from itertools import count
-from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
-import pyarrow.parquet as pq
 
 from chaos.record.counts import Counts
-from chaos.record.rows import SCHEMA, Event, NemesisEvent, RowBuilder
+from chaos.record.rows import Event, NemesisEvent, RowBuilder
 from chaos.values.protocols import Completion, Operation, Performed
-from linearizability.files.parquet import WRITING
-from linearizability.history import ROW_GROUP_ROWS
 
 HISTORY = "history.parquet"
 
 
 class Gathering:
-    """The common base of the recorders: the events recorded so far."""
+    """The events that are recorded and not yet written."""
 
     def __init__(self, run_id: str, lock: AbstractContextManager[object]) -> None:
         """Start without events. lock: held while events are added, so that threads may add them."""
@@ -89,24 +84,3 @@ class Gathering:
             else:
                 builder.add(event)
         return builder.table()
-
-
-class MemoryRecorder(Gathering):
-    """A recorder for runs in one thread, which keeps all events in memory."""
-
-    def __init__(self, run_id: str) -> None:
-        super().__init__(run_id, nullcontext())
-
-    def table(self) -> pa.Table:
-        """Return the history so far as a table. Operations in progress are at its end, with the
-        outcome INFO."""
-        return self.table_of([*self._done, *self._open.values()])
-
-    def keep(self, directory: Path) -> Path:
-        """Write the history into a run directory, either completely or not at all. Return the path
-        of the file."""
-        file = directory / HISTORY
-        unfinished = file.with_suffix(".unfinished")
-        with pq.ParquetWriter(unfinished, SCHEMA, **WRITING) as writer:
-            writer.write_table(self.table(), row_group_size=ROW_GROUP_ROWS)
-        return unfinished.replace(file)
