@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Iterable, Mapping
-from copy import copy
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
@@ -36,12 +35,6 @@ class Reference(Equippable):
     def __init__(self, bug: str | None = None) -> None:
         self.bug = bug
         self.faults = FAULTS
-
-    def with_bug(self, bug: str) -> Reference:
-        """Return the same target with one planted bug (its name in reference_impl.bugs)."""
-        other = copy(self)
-        other.bug = bug
-        return other
 
     def start(
         self,

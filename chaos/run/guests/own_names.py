@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Coroutine, Mapping, Sequence
 from dataclasses import fields, replace
-from typing import Any, TypeVar
+from typing import Any
 
 from chaos.run.phases import Administrator
 from chaos.values.protocols import (
@@ -27,10 +27,6 @@ PLACES = ("topics", "partitions", "places", "beside")
 """The fields of operations that contain topics, or tuples that begin with a topic."""
 TOLD = ("topic", *NAMES)
 """The columns of the history that contain one name."""
-
-
-T = TypeVar("T")
-Asks = Callable[[], Coroutine[Any, Any, T]]
 
 
 class OwnNames:

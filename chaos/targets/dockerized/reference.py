@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Mapping
-from copy import copy
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -47,12 +46,6 @@ class DockerizedReference(ContainerTarget):
     def __init__(self, bug: str | None = None) -> None:
         self.bug = bug
         self.version = own_version()
-
-    def with_bug(self, bug: str) -> DockerizedReference:
-        """Return the same target with one planted bug (its name in reference_impl.bugs)."""
-        other = copy(self)
-        other.bug = bug
-        return other
 
     def check(self, nodes: int) -> None:
         if nodes != 1:

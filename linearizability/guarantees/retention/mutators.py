@@ -116,30 +116,28 @@ def delete_too_early(rows: list[Row], rng: Random) -> list[Row] | None:
     return broken and [row | told if row["f"] == F.TOPIC else row for row in broken]
 
 
-def take_a_deletion_back(rows: list[Row], rng: Random) -> list[Row] | None:
-    """Plant an anomaly: in the same epoch, the leader reports a lower log start than it returned
-    for DeleteRecords."""
-    victims = [
+def a_deletion(rows: list[Row], rng: Random) -> Row | None:
+    """Return a row of an accepted DeleteRecords that moved the log start, or None."""
+    moved = [
         row
         for row in rows
         if row["f"] == F.DELETE_RECORDS and row["type"] == "ok" and row.get("log_start")
     ]
-    if not victims:
+    return rng.choice(moved) if moved else None
+
+
+def take_a_deletion_back(rows: list[Row], rng: Random) -> list[Row] | None:
+    """Plant an anomaly: in the same epoch, the leader reports a lower log start than it returned
+    for DeleteRecords."""
+    if (victim := a_deletion(rows, rng)) is None:
         return None
-    victim = rng.choice(victims)
     return [*rows, leaders_answer(rows, victim, victim["log_start"] - 1)]
 
 
 def answer_below_the_start(rows: list[Row], rng: Random) -> list[Row] | None:
     """Plant an anomaly: after a DeleteRecords, the leader answers a fetch below its log start."""
-    victims = [
-        row
-        for row in rows
-        if row["f"] == F.DELETE_RECORDS and row["type"] == "ok" and row.get("log_start")
-    ]
-    if not victims:
+    if (victim := a_deletion(rows, rng)) is None:
         return None
-    victim = rng.choice(victims)
     below = {"asked": "answered", "asked_offset": victim["log_start"] - 1}
     return [changed_row(row, victim, below) for row in rows]
 
