@@ -90,7 +90,8 @@ ANSWERS_NOBODY = frozenset({"appends-acks0", "register"})
 
 @dataclass(frozen=True)
 class Shown:
-    """How often a run showed each Sight (a kind of event, such as a rebalance or a compaction)."""
+    """The number of times that a run showed each Sight, a kind of event such as a rebalance or a
+    compaction."""
 
     counts: Mapping[Sight, int]
 

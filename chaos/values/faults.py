@@ -182,7 +182,7 @@ class ResetConnections(Fault):
 
 @dataclass(frozen=True)
 class SlowClose(Fault):
-    """When one end closes a connection, let the other end notice it delay_ms later."""
+    """Let one end of a connection notice delay_ms late that the other end has closed it."""
 
     node: Node
     delay_ms: int

@@ -22,9 +22,12 @@ HEADLESS = re.compile(
 )
 """The beginnings that no sentence may have, except a question."""
 COMMENT = re.compile(r"^ *# ((?:Who|What|Whoever|Whatever)\b.*)", re.MULTILINE)
-CLAUSE = re.compile(r"(?:How|Why|Which|Where|When|Whether)\b")
-"""The beginnings that the docstring of a function may not have. A property or a class may name
-itself in this way, and a case or a test may state its condition first."""
+CLAUSE = re.compile(r"(?:How|Why|Which|Where|When)\b")
+"""The beginnings that the docstring of a function or a class, or the text below an attribute, may
+not have. A property or a module may name itself in this way, and a case or a test may state its
+condition first."""
+WHETHER = re.compile(r"Whether\b")
+"""A beginning for attributes and properties only: a function begins with "Return whether"."""
 RETURNED = re.compile(
     r"; (?:(?:raises|returns|yields)\b|(?:None|True|False) (?:if|for|unless|when|where|while)\b)"
 )
@@ -47,7 +50,7 @@ def in_texts(tree: ast.Module) -> Iterator[tuple[int, str]]:
             for statement in node.body:
                 if text := text_of(statement):
                     is_docstring = statement is node.body[0]
-                    problems = problems_of(node, text) if is_docstring else headless(text)
+                    problems = problems_of(node, text) if is_docstring else unnamed(text)
                     yield from ((statement.lineno, problem) for problem in problems)
 
 
@@ -72,11 +75,19 @@ def headless(text: str) -> Iterator[str]:
         yield f"a sentence begins with {found.group()!r}: begin with a verb or name the thing"
 
 
+def unnamed(text: str) -> Iterator[str]:
+    """Yield each problem of a text that should name its attribute, class or function."""
+    yield from headless(text)
+    if opening := CLAUSE.match(text):
+        yield f"begins with {opening.group()!r}: begin with a verb (Return, Raise), or name it"
+
+
 def problems_of(node: Documented, text: str) -> Iterator[str]:
     """Yield each problem in the docstring of this node, in words."""
-    yield from headless(text)
-    if is_called(node) and (opening := CLAUSE.match(text)):
-        yield f"begins with {opening.group()!r}: begin with a verb (Return, Raise), or name it"
+    is_function = is_called(node)
+    yield from unnamed(text) if is_function or isinstance(node, ast.ClassDef) else headless(text)
+    if is_function and WHETHER.match(text):
+        yield "begins with 'Whether': begin with 'Return whether'"
     if found := RETURNED.search(text):
         yield f"{found.group()!r}: say 'Return …' or 'Raise …' in a sentence of its own"
     if found := UNUSUAL.search(text):

@@ -16,7 +16,7 @@ _SIZE, _REQUEST, _CORRELATION_ID = struct.Struct(">i"), struct.Struct(">hhi"), s
 
 
 class Spoiling(StrEnum):
-    """How the proxy spoils an answer."""
+    """A way in which the proxy spoils an answer."""
 
     SIZE = "size"
     """It has the size -5."""

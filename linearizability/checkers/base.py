@@ -240,8 +240,8 @@ class Checker(ABC):
     counted_under: ClassVar[frozenset[Needs]] = frozenset()
     """The needs without which nothing is counted, so that `checked` is not called."""
     cut: ClassVar[Cut | None] = None
-    """How large partitions may be cut, for Scope.PARTITION; None: not at all. A rule with a cut
-    must not read `outcome`, which no piece contains."""
+    """The way in which large partitions may be cut, for Scope.PARTITION; None: they may not. A rule
+    with a cut must not read `outcome`, which no piece contains."""
     whole: ClassVar[str] = ""
     """For a rule that cannot be cut: a few words on the fact that needs a whole partition."""
     excuse: ClassVar[str] = ""

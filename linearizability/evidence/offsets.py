@@ -36,7 +36,7 @@ from linearizability.ingest import (
 IN_FORCE, NOT_IN_FORCE = "in_force", "not_in_force"
 OF_GROUP = [*KEY, "group"]
 MAY_BE_OLD_NS = 60 * 1_000_000_000
-"""How old, in nanoseconds, an OffsetFetch answer may be before the final phase: a former
+"""The age in nanoseconds that an OffsetFetch answer may have before the final phase: a former
 coordinator that does not know its successor answers from its old state (`committed_offsets`)."""
 HAS_GROUP = pl.col("group").is_not_null() & pl.col("topic").is_not_null()
 IS_SENT = (pl.col("f") == F.SEND_OFFSETS.value) & HAS_GROUP & pl.col("offset").is_not_null()

@@ -21,7 +21,7 @@ from reference_impl.wire import ApiKey, ErrorCode, request_definition
 MIXES = ("mixed:apache=2,reference=1", "mixed:reference=2,apache=1")
 WAIT_S = 60.0
 ROUNDS = 12
-"""How many controllers are killed at most, until one of either kind has led."""
+"""The number of controllers that are killed at most, until one of either kind has led."""
 
 
 def test_the_name_says_which_nodes_are_of_which_kind() -> None:

@@ -127,7 +127,7 @@ class VirtualWorld:
     ) -> None:
         self.random = Random(seed)
         self.loss = loss
-        """How likely each request costs its connection, before or after it is acted upon."""
+        """The probability that a request loses its connection, before or after it is performed."""
         self.now_ms = 0
         self._order = count()
         self._agenda: list[tuple[int, int, Callable[[], None]]] = []

@@ -29,7 +29,7 @@ ADDRESSES_MAX = 10_000
 
 @dataclass(frozen=True)
 class Refusal:
-    """Why a connection is closed, and after how many milliseconds."""
+    """The reason for which a connection is closed, and the milliseconds until then."""
 
     reason: str
     after_ms: int = 0
