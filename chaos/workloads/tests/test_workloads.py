@@ -83,7 +83,7 @@ def test_values_are_unique_in_the_run_and_partitions_exist(name: str) -> None:
             if isinstance(operation, Send):
                 values.update(operation.values)
                 assert 0 <= operation.partition < spec[operation.topic]
-    assert len(values) > 1_000 or name == "register"  # which reads before it writes
+    assert len(values) > 500 or name == "register"  # which reads before it writes
     assert max(values.values()) == 1
 
 
