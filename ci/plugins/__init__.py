@@ -155,7 +155,8 @@ MUST_BE: Mapping[str, tuple[str, Callable[[Any], bool]]] = {
     "judged_by": ("a tuple of names of checkers", _are_all(str)),
     "config": ("a mapping of settings", lambda value: isinstance(value, Mapping)),
 }
-"""What an attribute of a plugin must be; every other one is a function."""
+"""The values that an attribute of a plugin may have, in words and as a test; every other attribute
+is a function."""
 
 
 def _add_to(table: Any, name: str, thing: Any) -> None:

@@ -136,7 +136,7 @@ LATE = {
     "touchstone.targets": {"late": "broken_plugin:failing"},
     "touchstone.importers": {"late": "broken_plugin:Csv"},
 }
-"""What can be loaded, and fails when it is used."""
+"""Plugins that can be loaded, and fail when they are used."""
 
 
 @pytest.fixture

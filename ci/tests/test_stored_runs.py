@@ -1,7 +1,7 @@
 """Runs that older commits recorded stay readable: each is judged, reported and listed as then.
 
-`stored_runs` has at least one of each version that ever stood on the main branch. Whoever changes a
-format adds a run of the version before; none is ever replaced.
+`stored_runs` has at least one of each version that ever stood on the main branch. A change of
+the format adds a run of the version before; none is ever replaced.
 """
 
 from __future__ import annotations

@@ -40,7 +40,7 @@ DEFAULTS = {
     "final": False,
     "type": Type.OK.value,
 }
-"""What a row of the model means by leaving a column out; any other column is then null."""
+"""The values of the columns that a row of the model leaves out; any other column is then null."""
 
 
 def valid_rows(seed: int, turns: int = TURNS) -> list[Row]:
@@ -90,7 +90,7 @@ def _final_phase(world: World) -> None:
 
 def joined(histories: Iterable[list[Row]]) -> pl.DataFrame:
     """Return one large history made of many small ones, each with its own topic, groups, processes
-    and numbers. What the model alone knows about a row is left out."""
+    and numbers. The facts about a row that only the model knows are left out."""
     rows: list[Row] = []
     numbers: list[int] = []
     for number, history in enumerate(histories):
