@@ -127,7 +127,9 @@ class Outgoing(asyncio.Protocol):
         api_key, version = self._asked.pop(request_id)
         code = int.from_bytes(frame[4:6], "big", signed=True)
         if api_key == ApiKey.API_VERSIONS and code == ErrorCode.UNSUPPORTED_VERSION:
-            version = 0  # whoever does not know the version answers in the oldest (KIP-511)
+            version = (
+                0  # a broker that does not know the version answers in the oldest one (KIP-511)
+            )
         return request_id, decode_response(frame, api_key, version)[1]
 
 

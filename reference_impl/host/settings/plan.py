@@ -92,7 +92,7 @@ def make_plan(
 
 
 def check_cluster_id(cluster_id: str | None) -> None:
-    """Raise BadConfig for a text that is no cluster id."""
+    """Raise BadConfig for a text that is not a cluster id."""
     try:
         uuid_of(cluster_id or uuid_text(UUID(int=0)))
     except ValueError:

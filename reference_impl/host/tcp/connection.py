@@ -28,7 +28,7 @@ from reference_impl.wire import FrameReader, Malformed, TooManyElements
 
 log = logging.getLogger("reference_impl.host")
 Done = TypeVar("Done")
-TURNS_OF_WHO_LEFT = 40
+TURNS_AFTER_LEAVING = 40
 """The number of turns that a long request gets after its client has left: enough that a batch sent
 with acks=0 before the close is not lost, but a request that decompresses to very many records does
 not continue for long."""
@@ -121,7 +121,7 @@ class Connection(asyncio.Protocol):
         self._frames.clear()
         self._server.intake.forget(self)
         if self._gave_way:
-            self._turns_left = TURNS_OF_WHO_LEFT
+            self._turns_left = TURNS_AFTER_LEAVING
         else:
             self._leave()
 

@@ -58,8 +58,8 @@ __all__ = [
 
 NO_TIMESTAMP = -1
 BY_POSITION = -(1 << 31) - 1
-"""An offset delta that stands for the record's position in the batch. It is no int32, so it cannot
-be meant as a value."""
+"""An offset delta that stands for the record's position in the batch. It is not an int32, so it
+cannot be meant as a value."""
 STREAMED_AT_ONCE = 4096
 """The number of records after which `stream_records` lets its caller do other things."""
 

@@ -40,10 +40,10 @@ class Door:
 
 
 class Arrivals:
-    """The clients of all listeners that were accepted, but are no connections yet."""
+    """The clients of all listeners that were accepted, but are not connections yet."""
 
     def __init__(self, room: Callable[[], float]) -> None:
-        """Accept nobody yet. room: returns how many clients there may be here."""
+        """Accept no client yet. room: returns how many clients there may be here."""
         self._loop = asyncio.get_running_loop()
         self._room = room
         self._doors: list[Door] = []
@@ -69,7 +69,7 @@ class Arrivals:
         self._loop.add_reader(door.socket, self._accept, door)
 
     def close(self) -> None:
-        """Accept nobody any more, and close all clients that are no connections yet."""
+        """Accept no further client, and close all that are not connections yet."""
         for door in self._doors:
             self._loop.remove_reader(door.socket)
         self._doors.clear()
@@ -138,7 +138,7 @@ class Arrivals:
     async def _connected(self, client: socket.socket, door: Door) -> None:
         try:
             await self._loop.connect_accepted_socket(door.connection, client, ssl=door.tls)
-        except OSError as error:  # such as ssl.SSLError: it spoke no TLS
+        except OSError as error:  # such as ssl.SSLError: it did not speak TLS
             log.debug("a client was not connected: %s", error)
             client.close()
 
