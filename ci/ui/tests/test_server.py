@@ -108,7 +108,7 @@ def test_it_only_reads(server: Server) -> None:
 def test_a_port_in_use_and_one_that_is_none_are_refused(server: Server, runs: Path) -> None:
     with pytest.raises(UsageError, match="Address already in use; name another, or 0"):
         Server(runs, int(server.server_address[1]))
-    with pytest.raises(UsageError, match="say a number from 0 to 65535"):
+    with pytest.raises(UsageError, match="give a number from 0 to 65535"):
         Server(runs, 70_000)
 
 

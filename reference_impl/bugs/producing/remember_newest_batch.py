@@ -1,4 +1,4 @@
-"""Remember only one batch of each producer, so that a retry of an older one is appended again."""
+"""The leader remembers only one batch of each producer, and appends a retry of an older one again."""
 
 from __future__ import annotations
 

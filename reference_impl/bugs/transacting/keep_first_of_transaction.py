@@ -1,4 +1,4 @@
-"""Keep the first of several offsets that a transaction sends for a partition, not the last one."""
+"""A group keeps the first of the offsets that a transaction sends for a partition, not the last."""
 
 from __future__ import annotations
 
