@@ -1,4 +1,5 @@
-"""The leader remembers only one batch of each producer, and appends a retry of an older one again."""
+"""The leader remembers only the newest batch of each producer, and appends a retry of an older one
+twice."""
 
 from __future__ import annotations
 
