@@ -16,7 +16,9 @@ DROPPED = re.compile(r"Couldn't find leader endpoint for partitions \w*\((.+?)\)
 NODE_LOGS = "nodes/*/node.log"
 WITHOUT_MARKER: Mapping[str, frozenset[str]] = {
     "hanging_transactions": frozenset({"open-for-too-long"}),
-    "ends_honoured": frozenset({"no-marker", "committed-but-not", "aborted-but-committed"}),
+    "ends_honoured": frozenset(
+        {"no-marker", "committed-but-not", "aborted-but-committed", "committed-unasked"}
+    ),
     "torn_transactions": frozenset({"torn-transaction"}),
 }
 """Checker -> the kinds of its anomalies that a marker which was dropped explains. The next marker
