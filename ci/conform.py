@@ -61,9 +61,9 @@ def examine(
     only: the one case to run, by the name that the line `reproduce:` of its failure has.
 
     Return the results as conformance.reporting.results writes them; `out` and `junit` are the files
-    that receive them. Without `out`, results go to a scratch directory, which is kept, and named in
-    the output, if the run ended early. quiet: pytest's own output goes to stderr. Raise UsageError,
-    with pytest's own words, if no case could be run.
+    that receive them. Without either, results go to a scratch directory, which is kept, and named
+    in the output, if the run ended early. quiet: pytest's own output goes to stderr. Raise
+    UsageError, with pytest's own words, if no case could be run.
     """
     if only is not None:
         _check_case(only)
@@ -96,7 +96,7 @@ def _results_of(
     quiet: bool,
 ) -> dict[str, Any]:
     """Run pytest, and return the results that it writes to the first of two files."""
-    results, as_junit = files
+    results, _ = files
     before = _written_at(results)
     try:
         status, said = _run(command, children, quiet=quiet)
@@ -115,12 +115,14 @@ def _results_of(
     except BaseException:
         shutil.rmtree(scratch, ignore_errors=True)
         raise
-    if found["ended"] is None or not found["cases"]:
+    ended_early = found["ended"] is not None and found["cases"]
+    named = [each for each in files if each.parent != scratch]
+    if named or not ended_early:
         shutil.rmtree(scratch, ignore_errors=True)
-    else:
+    if ended_early:
+        kept = " and ".join(map(str, named or files))
         print(
-            f"touchstone: ended early: {found['ended']}; the results so far are in {results} "
-            f"and {as_junit}",
+            f"touchstone: ended early: {found['ended']}; the results so far are in {kept}",
             file=sys.stderr,
         )
     return found

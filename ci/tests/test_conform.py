@@ -7,8 +7,9 @@ import os
 import signal
 import subprocess
 import sys
+import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -182,6 +183,28 @@ def test_max_time_ends_it(broker: LocalCluster, tmp_path: Path) -> None:
     ended(running)
     assert running.returncode == 3
     assert check_saved(json_at, xml_at)["ended"] == "1.5 s are over (--max-time)"
+
+
+@pytest.mark.parametrize("named", [True, False])
+def test_an_examination_that_ends_early_keeps_the_results_in_one_place(
+    named: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A temporary folder is kept only if no file is named."""
+
+    def end_early(command: Sequence[str], *_: object, **__: object) -> tuple[int, str]:
+        written = Path(command[command.index("--results-json") + 1])
+        written.write_text(json.dumps({"ended": "time is over", "cases": [{}]}))
+        return 2, ""
+
+    monkeypatch.setattr("ci.conform._run", end_early)
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    out = tmp_path / "found.json" if named else None
+    examine(["--target", "reference"], out=out)
+    folders = [str(each) for each in tmp_path.glob("touchstone-conform-*")]
+    assert len(folders) == (0 if named else 1)
+    where = out or f"{folders[0]}/results.json and {folders[0]}/junit.xml"
+    said = f"touchstone: ended early: time is over; the results so far are in {where}\n"
+    assert capsys.readouterr().err == said
 
 
 @pytest.mark.parametrize("option", ["--out", "--junit"])
