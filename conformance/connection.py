@@ -20,8 +20,10 @@ from conformance.exchanges import EXCHANGES
 from conformance.invariants.put_off import PUT_OFF, BrokenInvariant
 from conformance.patience import HURRIED_TIMEOUT_S, PATIENCE
 from conformance.refusals import REFUSALS, Closure
+from conformance.terms import TERMS
 from reference_impl.access import PLAINTEXT, Access, Endpoint, connect
 from reference_impl.wire import (
+    API_NAMES,
     FRAME_BYTES_MAX,
     ApiKey,
     Malformed,
@@ -79,6 +81,8 @@ class Connection:
         _OPEN.add(self)
 
     def send_bytes(self, data: bytes) -> None:
+        if (api := _api_of(data)) is not None:
+            TERMS.require_api(api)
         self.socket.settimeout(self.timeout_s)
         EXCHANGES.sent(data)
         now = time.monotonic()
@@ -99,6 +103,8 @@ class Connection:
         self, api: str, version: int, body: Struct, *, client_id: str | None = "touchstone"
     ) -> int:
         """Send a request without waiting, and return its correlation id."""
+        if api == "Metadata" and body.topics and (version < 4 or body.allow_auto_topic_creation):
+            TERMS.require("produce", "Metadata that may create topics")
         correlation_id = next(_CORRELATION)
         REFUSALS.asked(api, body)
         if not (api == "Produce" and body.acks == 0):
@@ -286,6 +292,13 @@ def check_answer(api: str, version: int, asked: Struct, answer: Struct) -> None:
 def api_key(api: str) -> int:
     """Return the key of an API by its Kafka name ("Produce" → 0)."""
     return int(ApiKey[_constant(api)])
+
+
+def _api_of(data: bytes) -> str | None:
+    """Return the API of these bytes if they are one whole request, else None."""
+    if len(data) < 8 or int.from_bytes(data[:4], "big") != len(data) - 4:
+        return None
+    return API_NAMES.get(int.from_bytes(data[4:6], "big"))
 
 
 def _constant(api: str) -> str:

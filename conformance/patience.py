@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 
 from conformance.invariants.put_off import kind_of
+from conformance.terms import TERMS
 
 IMPATIENT_TIMEOUT_S = 5.0
 HURRIED_TIMEOUT_S = 1.0
@@ -52,7 +53,7 @@ class Patience:
     def settling_s(self, usual_s: float) -> float:
         """Return how long to wait for a state of the target: after a restart as long as that took,
         if that is longer, since a busy machine loads the data of the target as slowly."""
-        return max(usual_s, self._return_s)
+        return max(usual_s * TERMS.timeout_scale, self._return_s)
 
     def begin(self, case: str) -> None:
         """Note which case runs; it may have run already, in another version of its API."""
@@ -86,7 +87,8 @@ class Patience:
         if self.is_hurried:
             return min(usual_s, HURRIED_TIMEOUT_S)
         is_impatient = self._is_silent or api in self._unanswered
-        return min(usual_s, IMPATIENT_TIMEOUT_S) if is_impatient else usual_s
+        chosen_s = min(usual_s, IMPATIENT_TIMEOUT_S) if is_impatient else usual_s
+        return chosen_s * TERMS.timeout_scale
 
     def note_answer(self, api: str) -> None:
         self.answered.add(api)

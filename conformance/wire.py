@@ -15,6 +15,7 @@ from conformance.brokers import Brokers
 from conformance.case import Deviation, expect
 from conformance.connection import Connection, ConnectionClosed, api_key, part, request
 from conformance.patience import PATIENCE
+from conformance.terms import TERMS
 from conformance.usual_topics import usual_configs
 from reference_impl.wire import ErrorCode, Record, RecordBatch, Struct, batches
 
@@ -106,7 +107,8 @@ class Wire(Brokers):
             part("CreateTopics", "CreatableTopicConfig", name=key, value=value)
             for key, value in (usual | dict(config or {})).items()
         ]
-        placed = self._placed_together(partitions) if on_one_broker else []
+        factor = TERMS.replication_factor or 1
+        placed = self._placed_together(partitions, factor) if on_one_broker else []
         creatable = part(
             "CreateTopics",
             "CreatableTopic",
@@ -114,7 +116,7 @@ class Wire(Brokers):
             configs=entries,
             assignments=placed,
             num_partitions=-1 if placed else partitions,
-            replication_factor=-1 if placed else 1,
+            replication_factor=-1 if placed else factor,
         )
         result = self._created(creatable)
         if result.error_code in REFUSALS_OF_ONE_REPLICA:

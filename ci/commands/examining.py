@@ -30,6 +30,7 @@ from ci.commands.options import (
 from ci.errors import UsageError
 
 if TYPE_CHECKING:
+    from ci.compare.profiles import Profile
     from conformance.reporting.baseline import Difference, Known
 
 CASE_ID = re.compile(r"[A-Za-z]+\d*-\d+")
@@ -96,6 +97,14 @@ class Cases:
         list[str] | None,
         typer.Option(metavar="AREA", help="Run only this area, such as TXN; repeatable."),
     ] = None
+    profile: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="PROFILE",
+            help="Run the areas of this profile: core, groups, transactions, admin, security or"
+            " operations; a missing API fails; repeatable.",
+        ),
+    ] = None
     priority: Annotated[str, typer.Option(help="Lowest priority to run: P0, P1 or P2.")] = "P2"
     all_versions: Annotated[
         bool, typer.Option(help="Test every shared version, not only the first and last.")
@@ -110,6 +119,19 @@ class Cases:
     verbose: Annotated[
         bool, typer.Option("--verbose", "-v", help="Print a line for each case.")
     ] = False
+    level: Annotated[
+        str,
+        typer.Option(
+            metavar="LEVEL",
+            help="Do no more than this: read-only, produce, admin or restart (docs/foreign.md).",
+        ),
+    ] = "restart"
+    timeout_scale: Annotated[
+        float, typer.Option(metavar="X", help="Wait X times as long for answers and states.")
+    ] = 1.0
+    replication_factor: Annotated[
+        int | None, typer.Option(metavar="N", help="Give the topics of cases N replicas.")
+    ] = None
 
     def words(self, ids: Sequence[str]) -> list[str]:
         """Return the options of pytest that select these cases. Raise UsageError for a word that is
@@ -121,13 +143,38 @@ class Cases:
             )
         _check_known(ids, self.area or ())
         words = [word for case in ids for word in ("--case", case)]
-        words += [word for area in self.area or () for word in ("--area", area)]
+        areas = [*(self.area or ()), *(area for each in self.profiles() for area in each.areas)]
+        words += [word for area in areas for word in ("--area", area)]
         words += ["-k", self.keyword] if self.keyword else []
         words += ["--all-versions"] if self.all_versions else []
         words += ["--max-time", f"{self.max_time:g}"] if self.max_time else []
         words += ["--max-failures", str(self.max_failures)] if self.max_failures else []
         words += ["-q"] if self.quiet else ["-vv"] if self.verbose else []  # beside one -q already
-        return [*words, "--priority", self.priority]
+        return [*words, "--priority", self.priority, *self._terms()]
+
+    def _terms(self) -> list[str]:
+        """Return the options of pytest that say what an examination may do, and how."""
+        from conformance.terms import LEVELS
+
+        if self.level not in LEVELS:
+            raise UsageError(f"--level {self.level}: give one of {', '.join(LEVELS)}")
+        words = ["--level", self.level] if self.level != LEVELS[-1] else []
+        if self.timeout_scale != 1:
+            words += ["--timeout-scale", f"{self.timeout_scale:g}"]
+        if self.replication_factor is not None:
+            words += ["--replication-factor", str(self.replication_factor)]
+        return words
+
+    def profiles(self) -> list[Profile]:
+        """Return the chosen profiles. Raise UsageError for a name that none has."""
+        from ci.compare.profiles import BY_NAME
+
+        for name in self.profile or ():
+            if name.lower() not in BY_NAME:
+                raise UsageError(
+                    f"conform: no profile is called {name!r}; there are {', '.join(BY_NAME)}"
+                )
+        return [BY_NAME[name] for name in dict.fromkeys(map(str.lower, self.profile or ()))]
 
 
 def _check_known(ids: Sequence[str], areas: Sequence[str]) -> None:
@@ -152,6 +199,10 @@ class Results:
     ] = None
     junit: Annotated[
         Path | None, typer.Option(metavar="FILE", help="Write the results to this JUnit XML file.")
+    ] = None
+    html: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="Write the results to this page, with the bytes."),
     ] = None
     baseline: Annotated[
         Path | None,
@@ -193,35 +244,65 @@ def conform(
         attacked = Attacked(
             target, cluster.bootstrap, cluster.nodes, cluster.bug, results.out, results.as_json
         )
+        if cases.level != "restart":
+            raise UsageError(f"--level {cases.level} forbids what --fuzz sends; leave out one")
         raise typer.Exit(attack(attacked, fuzz, seed, frame or [], steps))
-    check_above_zero(max_failures=cases.max_failures)
+    check_above_zero(
+        max_failures=cases.max_failures,
+        timeout_scale=cases.timeout_scale,
+        replication_factor=cases.replication_factor,
+    )
     options = [*cluster.words(), *selected]
-    raise typer.Exit(_examine(options, cases.only, results))
+    raise typer.Exit(_examine(options, cases, results))
 
 
-def _examine(options: Sequence[str], only: str | None, wanted: Results) -> int:
+def _examine(options: Sequence[str], cases: Cases, wanted: Results) -> int:
     """Run the selected cases, write what is wanted, and return the exit status."""
     from ci.conform import check_writable, examine, exit_status
     from ci.report import pipelines
 
-    names = ("out", "junit", "baseline", "sarif", "summary")
+    names = ("out", "junit", "html", "baseline", "sarif", "summary")
     pipelines.check_apart({f"--{name}": getattr(wanted, name) for name in names})
     check_writable("--out", wanted.out)
     check_writable("--junit", wanted.junit)
+    check_writable("--html", wanted.html)
     pipelines.check_places(wanted.sarif, wanted.summary)
     known = _read(wanted.baseline) if wanted.baseline else None
     quiet = wanted.as_json
-    found = examine(options, only=only, quiet=quiet, out=wanted.out, junit=wanted.junit)
+    found = examine(options, only=cases.only, quiet=quiet, out=wanted.out, junit=wanted.junit)
     status = exit_status(found)
     if (differs := _held_against(known, found, wanted.baseline)) is not None:
         print(*differs.lines(), sep="\n", file=sys.stderr)
         found["baseline"] = asdict(differs)
         status = 1 if differs.is_red() else 3 if found["ended"] else 0
+    if cases.profile and not _meets(cases.profiles(), found):
+        status = status or 1
+    _write_page(wanted.html, found)
     pipelines.write_sarif(wanted.sarif, pipelines.sarif_of_examination(found))
     pipelines.write_summary(wanted.summary, pipelines.summary_of_examination(found))
     if wanted.as_json:
         print(json.dumps(found, indent=2))
     return status
+
+
+def _meets(profiles: Sequence[Profile], results: dict[str, Any]) -> bool:
+    """Note in the results, and print, how the target stands in each profile. Return whether it
+    meets all of them."""
+    from ci.compare.profiles import standing
+
+    standings = [standing(profile, results["cases"]) for profile in profiles]
+    results["profiles"] = {each.profile: each.as_dict() for each in standings}
+    print(*(each.told() for each in standings), sep="\n", file=sys.stderr)
+    return all(each.is_met for each in standings)
+
+
+def _write_page(path: Path | None, results: dict[str, Any]) -> None:
+    """Write the results as an HTML page."""
+    if path is not None:
+        from ci.compare.comparing import Compared
+        from ci.compare.pages import as_html
+
+        path.write_text(as_html([Compared(str(results["target"]), results)]), encoding="utf-8")
 
 
 def _read(baseline: Path) -> tuple[Known, ...]:

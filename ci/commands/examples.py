@@ -54,6 +54,7 @@ EXAMPLES: Mapping[str, tuple[str, ...]] = {
         "touchstone conform PROD-05 IDEM-03 --target apache:4.3.1",
         "touchstone conform --bootstrap localhost:9092 --max-time 10m",
         "touchstone conform --bootstrap localhost:9092 --area TXN --baseline known.toml",
+        "touchstone conform --bootstrap localhost:9092 --profile groups --html groups.html",
         "touchstone conform --cluster touchstone.toml --out results.json --junit results.xml",
         "touchstone conform --target apache:4.3.1 --fuzz 10m --seed 1",
     ),

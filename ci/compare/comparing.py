@@ -124,17 +124,7 @@ def as_dict(all_of: Sequence[Compared]) -> dict[str, Any]:
         "summary": {one.name: one.summary for one in all_of},
         "ended": {one.name: one.results["ended"] for one in all_of},
         "profiles": {
-            one.name: {
-                each.profile: {
-                    "level": each.level,
-                    "passed": each.passed,
-                    "failed": each.failed,
-                    "missing": each.missing,
-                    "not_judged": each.not_judged,
-                }
-                for each in one.standings()
-            }
-            for one in all_of
+            one.name: {each.profile: each.as_dict() for each in one.standings()} for one in all_of
         },
         "areas": areas_of(all_of),
         "differences": [

@@ -45,6 +45,7 @@ PROFILES = (
         ("LOG", "REPL", "KRFT", "QUOT"),
     ),
 )
+BY_NAME: Mapping[str, Profile] = {profile.name: profile for profile in PROFILES}
 LEVELS = ("P0", "P1", "P2")
 NOT_ADVERTISED = "not advertised"
 
@@ -61,6 +62,27 @@ class Standing:
     level: str
     """The last of LEVELS up to which nothing fails and nothing is missing; "none" if P0 already has
     a failure, or if nothing was judged."""
+
+    @property
+    def is_met(self) -> bool:
+        """Return whether the profile was judged, and nothing of it fails or is missing."""
+        return bool(self.passed) and not self.failed and not self.missing
+
+    def told(self) -> str:
+        """Return the standing as one line for a person."""
+        counts = f"{self.passed} passed, {self.failed} failed, {self.missing} missing"
+        counts += f", {self.not_judged} not judged"
+        return f"profile {self.profile}: level {self.level} ({counts})"
+
+    def as_dict(self) -> dict[str, int | str]:
+        """Return the standing as JSON values."""
+        return {
+            "level": self.level,
+            "passed": self.passed,
+            "failed": self.failed,
+            "missing": self.missing,
+            "not_judged": self.not_judged,
+        }
 
 
 def is_missing(entry: Entry) -> bool:

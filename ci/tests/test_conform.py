@@ -24,6 +24,7 @@ from ci.cli import app
 from ci.commands.options import seconds_of
 from ci.conform import examine
 from conformance.tests.servers import eager_http, serving
+from conformance.wire import Wire
 
 MANY = "test_api_versions or test_metadata or test_requests or test_commit_and_fetch"
 """Cases for more than the few seconds that a test needs to interfere."""
@@ -329,3 +330,15 @@ def test_a_time_that_is_none_is_refused(option: str, time: str) -> None:
 @pytest.mark.parametrize(("time", "seconds"), [("90", 90), ("1.5s", 1.5), ("10m", 600)])
 def test_times_have_units(time: str, seconds: float) -> None:
     assert seconds_of(time) == seconds
+
+
+def test_an_examination_that_only_reads_leaves_the_cluster_as_it_was(broker: LocalCluster) -> None:
+    options = ["--bootstrap", broker.bootstrap, "--level", "read-only", "-k", "test_metadata"]
+    found = examine(options, quiet=True)
+    assert found["failed"] == 0
+    assert found["passed"] > 5
+    (why,) = {entry["actual"] for entry in found["cases"] if entry["id"] == "META-15"}
+    assert why.startswith("CreateTopics needs --level produce")
+    wire = Wire(broker.bootstrap, {"Metadata": (0, 13)})
+    assert wire.call("Metadata", topics=None).topics == []
+    wire.close()

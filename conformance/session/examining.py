@@ -30,10 +30,11 @@ from conformance.session import selection
 from conformance.session.again import Repeats, runs_again
 from conformance.session.ending import Ending
 from conformance.session.limit import limited
-from conformance.session.options import add_options, refuse_impossible
+from conformance.session.options import add_options, refuse_impossible, set_terms
 from conformance.target.examination import Examined, chosen_versions
 from conformance.target.explained import why_unsupported
 from conformance.target.settings import require_auto_creation
+from conformance.terms import TERMS
 from conformance.wire import Wire
 
 CASES = Path(__file__).parent.parent / "cases"
@@ -54,6 +55,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 def pytest_configure(config: pytest.Config) -> None:
     target, bootstrap = config.getoption("--target"), config.getoption("--bootstrap")
     refuse_impossible(config)
+    set_terms(config)
     if (target or bootstrap) and not config.option.collectonly:
         ending = Ending(config.getoption("--max-failures"), config.getoption("--max-time"))
         try:
@@ -153,6 +155,8 @@ def wire(request: pytest.FixtureRequest, examined: Examined) -> Iterator[Wire]:
     stated = case_of(request.function)
     if stated is not None:
         examined.require(stated, selection.version_of(request.node))
+    if request.path.stem in selection.HARMFUL:
+        TERMS.require("restart", "a case that sends malformed bytes")
     EXCHANGES.forget()
     REFUSALS.forget()
     PATIENCE.note_return(0.0)

@@ -8,6 +8,7 @@ from contextlib import contextmanager
 from types import FrameType
 
 from conformance.case import Deviation
+from conformance.terms import TERMS
 
 CASE_S_MAX = 600.0
 """The most seconds of a case: many times what the longest takes on a busy machine."""
@@ -17,14 +18,15 @@ AGAIN_S = 5.0
 
 @contextmanager
 def limited() -> Iterator[None]:
-    """Raise Deviation in the block once it has taken CASE_S_MAX. Only the main thread may call
-    this."""
+    """Raise Deviation in the block once it has taken CASE_S_MAX, or longer where answers are
+    awaited for longer. Only the main thread may call this."""
+    longest_s = CASE_S_MAX * max(1.0, TERMS.timeout_scale)
 
     def interrupt(_number: int, _frame: FrameType | None) -> None:
-        raise Deviation("time of this case", f"at most {CASE_S_MAX:g} s", "it goes on")
+        raise Deviation("time of this case", f"at most {longest_s:g} s", "it goes on")
 
     previous = signal.signal(signal.SIGALRM, interrupt)
-    signal.setitimer(signal.ITIMER_REAL, CASE_S_MAX, AGAIN_S)
+    signal.setitimer(signal.ITIMER_REAL, longest_s, AGAIN_S)
     try:
         yield
     finally:

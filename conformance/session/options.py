@@ -8,6 +8,7 @@ import pytest
 
 from conformance.reporting.results import why_unwritable
 from conformance.session import selection
+from conformance.terms import LEVELS, TERMS
 
 
 def add_options(parser: pytest.Parser) -> None:
@@ -23,6 +24,9 @@ def add_options(parser: pytest.Parser) -> None:
         action="store_true",
         help="run every version, not only the first and the last",
     )
+    group.addoption("--level", choices=LEVELS, default=LEVELS[-1], help="do no more than this")
+    group.addoption("--timeout-scale", type=float, default=1.0, help="wait so many times as long")
+    group.addoption("--replication-factor", type=int, help="give topics so many replicas")
     group.addoption("--max-time", type=float, help="stop after this many seconds")
     group.addoption("--max-failures", type=int, help="stop after this many failed cases")
     group.addoption("--results-json", type=Path, help="write the results here")
@@ -41,7 +45,7 @@ def refuse_impossible(config: pytest.Config) -> None:
         raise pytest.UsageError("conformance: --nodes needs --target, such as apache:4.3.1")
     selection.Selection.of(config)
     selection.check_keyword(config.option.keyword)
-    for option in ("--max-time", "--max-failures"):
+    for option in ("--max-time", "--max-failures", "--timeout-scale", "--replication-factor"):
         limit = config.getoption(option)
         if limit is not None and not limit > 0:
             raise pytest.UsageError(f"conformance: {option} {limit:g}: give a number above zero")
@@ -54,3 +58,10 @@ def refuse_impossible(config: pytest.Config) -> None:
         path = config.getoption(option)
         if path is not None and (why := why_unwritable(path)):
             raise pytest.UsageError(f"conformance: {option} {path}: {why}")
+
+
+def set_terms(config: pytest.Config) -> None:
+    """Let the terms hold that the options name."""
+    TERMS.level = config.getoption("--level")
+    TERMS.timeout_scale = config.getoption("--timeout-scale")
+    TERMS.replication_factor = config.getoption("--replication-factor")

@@ -16,6 +16,8 @@ from conformance.case import Case
 PRIORITIES = ("P0", "P1", "P2")
 HOSTILE = "test_malformed"
 """The file of the cases that send malformed bytes."""
+HARMFUL = (HOSTILE, "test_hostile_records")
+"""The files of the cases that may end a target which has defects."""
 Turn = tuple[bool, tuple[tuple[str, str], ...], int]
 _ID = re.compile(r'@case\(\s*"([^"]+)"')
 

@@ -25,6 +25,7 @@ from conformance.case import Case, Deviation, Unsupported
 from conformance.patience import PATIENCE
 from conformance.target.reach import Unreachable, check, reachable
 from conformance.target.tidying import END_TIMEOUT_S, Tidying
+from conformance.terms import TERMS
 from conformance.wire import Connection, ConnectionClosed
 from reference_impl.access import Endpoint, access_of
 from reference_impl.wire import ApiKey, Malformed, request_definition
@@ -174,6 +175,8 @@ class Examined:
         first, last = self.advertised[stated.api]
         if version is not None and not first <= version <= last:
             raise Unsupported(f"{stated.api} v{version} is not advertised (only v{first}-{last})")
+        if "restart" in stated.requires:
+            TERMS.require("restart", "a case that kills and restarts the target")
         if "restart" in stated.requires and not self.can_restart:
             raise Unsupported("the case kills and restarts the target, which was not started here")
         if "single-broker" in stated.requires and self.cluster.nodes > 1:
@@ -222,6 +225,7 @@ class Examined:
         PATIENCE.note_return(time.monotonic() - began)
 
     def _local_cluster(self) -> LocalCluster:
+        TERMS.require("restart", "a case that needs the processes of the target")
         if not isinstance(self.cluster, LocalCluster) or not _is_configured(self.name):
             raise Unsupported("the case needs the processes of the target, which run elsewhere")
         return self.cluster

@@ -23,6 +23,7 @@ from chaos.values.faults import Fault, Heal, Kill
 from chaos.values.protocols import Cluster, Performed, TargetError
 from conformance.case import Deviation, Unsupported, expect_that
 from conformance.target.examination import Examined
+from conformance.terms import TERMS
 
 if TYPE_CHECKING:
     from chaos.run.result import RunResult
@@ -91,7 +92,7 @@ class Running:
         """The number of nodes. Since it is known, the run uses names of its own and removes what it
         has created."""
         self.faults: frozenset[type[Fault]] = frozenset({Heal})
-        if examined.can_restart:
+        if examined.can_restart and TERMS.permit("restart"):
             self.faults |= {Kill}
         self._cluster = examined.cluster
 
@@ -138,6 +139,7 @@ def expect_valid(examined: Examined, workload: str, *checkers: str) -> None:
     """Run the workload, and kill the leader now and then if the target was started here. Fail
     unless each of these checkers has judged something and found nothing wrong. The failure names
     a checker that found something, if there is one: why another had nothing to judge says less."""
+    TERMS.require("produce", f"workload {workload}")
     found = {name: _verdict(examined, workload).checkers.get(name) for name in checkers}
     wrong = [name for name in checkers if _validity(found[name]) != "valid"]
     for name in sorted(wrong, key=lambda name: _validity(found[name]) != "invalid"):

@@ -8,6 +8,7 @@ from chaos.clients.wire.own_topics import OwnTopics, sweep
 from chaos.clients.wire.removed import told
 from chaos.means.connection import WireError
 from chaos.means.real_world import REAL_WORLD, run
+from conformance.terms import TERMS
 from conformance.wire import NONCE
 
 MARK_TIMEOUT_S = 10.0
@@ -21,9 +22,13 @@ class Tidying:
     """The marker of one conformance run, and the removal of everything that carries it."""
 
     def __init__(self, bootstrap: str, replicas: int) -> None:
-        """Remove what earlier runs have left, and create the marker of this one. Print a
-        warning if that is not possible; the broker is tested all the same."""
-        self._own: OwnTopics | None = OwnTopics(bootstrap, NONCE, LONGEST_S, records_bear_it=False)
+        """Remove what earlier runs have left, and create the marker of this one, unless the
+        examination only reads. Print a warning if that is not possible; the broker is tested all
+        the same."""
+        self._own: OwnTopics | None = None
+        if not TERMS.permit("produce"):  # the cases make nothing
+            return
+        self._own = OwnTopics(bootstrap, NONCE, LONGEST_S, records_bear_it=False)
         try:
             for line in told(run(sweep(bootstrap, MARK_TIMEOUT_S))):
                 _say(line)

@@ -1,0 +1,69 @@
+"""The terms of an examination: what it may do to its target, how long it waits, and how many
+replicas its topics get."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal, get_args
+
+from conformance.case import Unsupported
+
+Level = Literal["read-only", "produce", "admin", "restart"]
+LEVELS: tuple[Level, ...] = get_args(Level)
+"""The levels, from the most careful one. Each may do what those before it may: read; make topics of
+its own, write to them, and use groups and transactions; change configurations, users, permissions
+and replicas; send malformed bytes, and kill a target that was started here."""
+READS = frozenset(
+    {
+        *("ApiVersions", "SaslHandshake", "SaslAuthenticate", "Metadata", "Fetch", "ListOffsets"),
+        *("OffsetForLeaderEpoch", "OffsetFetch", "ListGroups", "DescribeGroups"),
+        *("ConsumerGroupDescribe", "ShareGroupDescribe", "StreamsGroupDescribe", "DescribeAcls"),
+        *("DescribeShareGroupOffsets", "DescribeConfigs", "DescribeLogDirs", "DescribeCluster"),
+        *("DescribeClientQuotas", "DescribeUserScramCredentials", "DescribeDelegationToken"),
+        *("DescribeQuorum", "DescribeProducers", "DescribeTransactions", "ListTransactions"),
+        *("DescribeTopicPartitions", "ListPartitionReassignments", "ListConfigResources"),
+        *("GetTelemetrySubscriptions",),
+    }
+)
+WRITES = frozenset(
+    {
+        *("CreateTopics", "DeleteTopics", "CreatePartitions", "DeleteRecords", "Produce"),
+        "FindCoordinator",  # makes the internal topics where they are missing
+        *("InitProducerId", "AddPartitionsToTxn", "AddOffsetsToTxn", "EndTxn", "TxnOffsetCommit"),
+        *("JoinGroup", "SyncGroup", "Heartbeat", "LeaveGroup", "ConsumerGroupHeartbeat"),
+        *("OffsetCommit", "OffsetDelete", "DeleteGroups", "ShareGroupHeartbeat", "ShareFetch"),
+        *("ShareAcknowledge", "AlterShareGroupOffsets", "DeleteShareGroupOffsets"),
+        *("StreamsGroupHeartbeat", "PushTelemetry"),
+    }
+)
+"""The APIs of the first two levels; all others need the level "admin"."""
+
+
+@dataclass
+class Terms:
+    """The terms that hold for the whole examination."""
+
+    level: Level = LEVELS[-1]
+    timeout_scale: float = 1.0
+    """How many times as long as usual an answer and a state of the target are awaited."""
+    replication_factor: int | None = None
+    """The number of replicas of the topics of cases; None for one, or for as many as the target
+    demands."""
+
+    def permit(self, level: Level) -> bool:
+        """Return whether the examination may do what belongs to this level."""
+        return LEVELS.index(level) <= LEVELS.index(self.level)
+
+    def require(self, level: Level, what: str) -> None:
+        """Raise Unsupported unless the examination may do this, which belongs to a level."""
+        if not self.permit(level):
+            raise Unsupported(f"{what} needs --level {level}; this examination is {self.level}")
+
+    def require_api(self, api: str) -> None:
+        """Raise Unsupported unless the examination may send requests of this API."""
+        if api not in READS:
+            self.require("produce" if api in WRITES else "admin", api)
+
+
+TERMS = Terms()
+"""The terms of the examination that runs in this process."""
