@@ -49,9 +49,14 @@ acquired records are released, after a moment; by default after 45 s and 30 s.""
 CLASSIC_ONLY = {"group.coordinator.rebalance.protocols": "classic"}
 """Settings without the new protocol of consumer groups."""
 
-SMALL_FETCHES = {"fetch.max.bytes": "3000", "connections.max.idle.ms": "2000"}
-"""Settings under which a fetch gets a few records, by default 55 MiB, and a connection is closed
-after 2 s without requests, by default after 10 minutes."""
+SMALL_FETCHES = {
+    "fetch.max.bytes": "3000",
+    "connections.max.idle.ms": "2000",
+    "max.request.partition.size.limit": "2",
+}
+"""Settings under which a fetch gets a few records, by default 55 MiB, a page of described topics
+two partitions, by default 2,000, and a connection is closed after 2 s without requests, by default
+after 10 minutes."""
 
 FEW_CONNECTIONS = {
     "max.connections": "24",

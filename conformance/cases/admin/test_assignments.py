@@ -92,11 +92,11 @@ def test_an_impossible_assignment_is_refused(wire: Wire, version: int, wrong: st
 )
 def test_new_partitions_need_an_assignment_each(wire: Wire, version: int) -> None:
     """Growing a topic from one partition to three, with an assignment for one new partition only or
-    for brokers that do not exist, gets INVALID_REPLICA_ASSIGNMENT (39), and nothing grows. With an
-    assignment for each new partition it grows."""
+    for brokers that do not exist, gets INVALID_REPLICA_ASSIGNMENT (39), also if it is only to be
+    validated, and nothing grows. With an assignment for each new partition it grows."""
     topic, broker = wire.create_topic(), a_broker(wire)
 
-    def grow(*replicas: list[int]) -> int:
+    def grow(*replicas: list[int], validate_only: bool = False) -> int:
         rows = [
             part("CreatePartitions", "CreatePartitionsAssignment", broker_ids=ids)
             for ids in replicas
@@ -104,11 +104,20 @@ def test_new_partitions_need_an_assignment_each(wire: Wire, version: int) -> Non
         entry = part(
             "CreatePartitions", "CreatePartitionsTopic", name=topic.name, count=3, assignments=rows
         )
-        answer = wire.call("CreatePartitions", version, topics=[entry], timeout_ms=20_000)
+        answer = wire.call(
+            "CreatePartitions",
+            version,
+            topics=[entry],
+            timeout_ms=20_000,
+            validate_only=validate_only,
+        )
         return int(answer.results[0].error_code)
 
-    for wrong in ([[broker]], [[broker]] * 3, [[broker], [NOBODY]], [[broker], []]):
-        expect(grow(*wrong), ErrorCode.INVALID_REPLICA_ASSIGNMENT, f"error of {wrong}")
+    twice = [broker, broker]
+    for wrong in ([[broker]], [[broker]] * 3, [[broker], [NOBODY]], [[broker], []], [twice] * 2):
+        for only in (True, False):
+            error = grow(*wrong, validate_only=only)
+            expect(error, ErrorCode.INVALID_REPLICA_ASSIGNMENT, f"error of {wrong}")
     expect(len(wire.topic_metadata(topic.name).partitions), 1, "partitions afterwards")
     expect(grow([broker], [broker]), ErrorCode.NONE, "error with an assignment each")
     wire.wait_for_topic(topic.name, 3)

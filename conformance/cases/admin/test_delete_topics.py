@@ -74,11 +74,15 @@ def test_a_topic_may_be_deleted_by_id(wire: Wire, version: int) -> None:
     "ADMIN-23", "DeleteTopics", versions=(6, 6), spec="ControllerApis.deleteTopics", priority="P1"
 )
 def test_name_and_id_together_are_refused(wire: Wire, version: int) -> None:
-    """A topic given by both name and id gets INVALID_REQUEST (42) and stays."""
+    """A topic given by both name and id gets INVALID_REQUEST (42) and stays; so does a row with
+    neither of them."""
     topic = wire.create_topic()
     both = part("DeleteTopics", "DeleteTopicState", name=topic.name, topic_id=topic.id)
-    answer = wire.call("DeleteTopics", version, topics=[both], timeout_ms=20_000)
-    expect(answer.responses[0].error_code, ErrorCode.INVALID_REQUEST, "error")
+    neither = part("DeleteTopics", "DeleteTopicState", name=None)
+    for row, what in ((both, "both"), (neither, "neither")):
+        answer = wire.call("DeleteTopics", version, topics=[row], timeout_ms=20_000)
+        errors = [r.error_code for r in answer.responses]
+        expect(errors, [ErrorCode.INVALID_REQUEST], f"errors of {what}")
     expect(wire.topic_metadata(topic.name).error_code, ErrorCode.NONE, "Metadata afterwards")
 
 

@@ -221,6 +221,26 @@ def test_only_a_list_is_appended_to(wire: Wire, version: int) -> None:
     expect(errors, {topic: ErrorCode.INVALID_CONFIG}, "errors")
 
 
+@case("CONF-28", "IncrementalAlterConfigs", spec="KIP-339; class ConfigAdminManager", priority="P1")
+def test_a_change_that_says_nothing_changes_nothing(wire: Wire, version: int) -> None:
+    """A SET, APPEND or SUBTRACT without a value gets INVALID_REQUEST (42), an operation that does
+    not exist that or UNKNOWN_SERVER_ERROR (-1), and nothing is changed."""
+    topic = wire.create_topic(config={"cleanup.policy": "compact"}).name
+    before = setting(wire, topic, "cleanup.policy")
+    without = [change("cleanup.policy", None, Operation(number)) for number in (0, 2, 3)]
+    for row in without:
+        errors = alter(wire, version, {topic: [row]})
+        what = f"errors of operation {row.config_operation} without a value"
+        expect(errors, {topic: ErrorCode.INVALID_REQUEST}, what)
+    strange = change("cleanup.policy", "delete")
+    strange.config_operation = 9
+    error = alter(wire, version, {topic: [strange]})[topic]
+    # An unexpected exception in Apache Kafka 4.3.1, which looks the number up in a table.
+    refusals = {ErrorCode.INVALID_REQUEST, ErrorCode.UNKNOWN_SERVER_ERROR}
+    expect(error, refusals, "error of operation 9")
+    expect(setting(wire, topic, "cleanup.policy"), before, "(value, source) afterwards")
+
+
 @case("CONF-11", "IncrementalAlterConfigs", spec="class ConfigAdminManager", priority="P1")
 def test_what_is_named_twice_is_not_changed(wire: Wire, version: int) -> None:
     """A key twice in one resource, or a resource twice in one request, gets INVALID_REQUEST (42),

@@ -38,6 +38,24 @@ def test_a_fetch_without_patience_is_answered_at_once(wire: Wire, version: int) 
     expect_that(took_s < 5, "two answers", "< 5 s", f"{took_s:.1f} s")
 
 
+@case(
+    "FETCH-43",
+    "Fetch",
+    versions=ALL,
+    spec="KIP-74; class KafkaApis, handleFetchRequest: fetchMinBytes",
+    priority="P1",
+)
+def test_min_bytes_beyond_max_bytes_do_not_keep_a_fetch_waiting(wire: Wire, version: int) -> None:
+    """min_bytes above max_bytes counts as max_bytes: a fetch that has got as much as it may is
+    answered at once, not after max_wait_ms."""
+    topic = filled(wire, [b"x" * 2000])
+    started = time.monotonic()
+    answer = wire.fetch(topic, 0, version, max_bytes=1000, min_bytes=1 << 20, max_wait_ms=20_000)
+    took_s = time.monotonic() - started
+    expect([b.base_offset for b in batches_of(answer)], [0], "base offsets")
+    expect_that(took_s < 10, "the answer", "< 10 s", f"{took_s:.1f} s")
+
+
 @case("FETCH-11", "Fetch", versions=ALL, spec="KIP-74, Proposed Changes", priority="P1")
 def test_no_partition_starves_when_the_client_rotates(wire: Wire, version: int) -> None:
     """Where max_bytes is enough for one partition, the one named first gets it: a client that

@@ -128,6 +128,14 @@ def test_a_session_timeout_out_of_range_is_refused(wire: Wire, version: int, sid
     refused(wire, version, ErrorCode.INVALID_SESSION_TIMEOUT, session_timeout_ms=timeout_ms)
 
 
+@case("GRPC-08", "JoinGroup", spec="group.min.session.timeout.ms, group.max.session.timeout.ms")
+def test_the_shortest_and_the_longest_session_timeout_are_allowed(wire: Wire, version: int) -> None:
+    """A session timeout that equals one of the broker's bounds is allowed."""
+    for timeout_ms in session_timeouts_ms(wire):
+        member = Member.of(wire, session_timeout_ms=timeout_ms, versions={"JoinGroup": version})
+        member.join()
+
+
 @case("GRPC-09", "JoinGroup", spec=REFUSALS)
 def test_a_member_id_never_given_is_refused(wire: Wire, version: int) -> None:
     """A member id that the coordinator never gave gets UNKNOWN_MEMBER_ID (25), in a new group as

@@ -134,6 +134,21 @@ def test_a_stranger_cannot_leave(wire: Wire, version: int) -> None:
     expect(member.heartbeat(), ErrorCode.NONE, "Heartbeat error of the member")
 
 
+@case("GRPC-43", "LeaveGroup", spec="KIP-394; class GroupMetadataManager", priority="P1")
+def test_who_was_given_an_id_may_leave_before_it_joins(wire: Wire, version: int) -> None:
+    """LeaveGroup of a member that was given an id, and has not joined with it, gets no error; then
+    the id gets UNKNOWN_MEMBER_ID (25), and a rebalance does not wait for it."""
+    member = Member.stable(wire)
+    newcomer = Member.of(wire, member.group, versions={"LeaveGroup": version})
+    newcomer.get_member_id()
+    answer = newcomer.leave()
+    expect(answer.error_code, ErrorCode.NONE, "error")
+    expect([m.error_code for m in answer.members], [0] if version >= 3 else [], "member errors")
+    error = newcomer.try_to_join().error_code
+    expect(error, ErrorCode.UNKNOWN_MEMBER_ID, "JoinGroup error afterwards")
+    expect(member.try_to_join().error_code, ErrorCode.NONE, "JoinGroup error of the member")
+
+
 @case("GRPC-26", "LeaveGroup", versions=(3, 5), spec="KIP-345, LeaveGroup", priority="P1")
 def test_members_leave_together_with_an_answer_each(wire: Wire, version: int) -> None:
     """If several members leave in one request, each gets its own error: an unknown one

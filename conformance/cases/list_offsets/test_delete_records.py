@@ -5,8 +5,11 @@ from __future__ import annotations
 
 from conformance.case import case, expect
 from conformance.cases.list_offsets.test_list_offsets import EARLIEST, LATEST, list_offset
+from conformance.clients.members import coordinator
 from conformance.wire import Topic, Wire, batch, part, request
 from reference_impl.wire import ErrorCode, Record, RecordBatch, Struct
+
+OFFSETS = "__consumer_offsets"
 
 
 def delete_records(wire: Wire, topic: Topic, offset: int, version: int) -> Struct:
@@ -38,6 +41,20 @@ def test_the_log_start_moves_to_the_offset(wire: Wire, version: int) -> None:
     expect(wire.fetch(topic, 1).error_code, ErrorCode.OFFSET_OUT_OF_RANGE, "fetch below it")
     kept = [r.value for b in wire.batches(topic, 2) for r in b.records]
     expect(kept, [b"2", b"3", b"4"], "records above it")
+
+
+@case("LIST-30", "DeleteRecords", spec="class ReplicaManager, deleteRecords", priority="P2")
+def test_records_of_internal_topics_are_not_for_clients_to_delete(wire: Wire, version: int) -> None:
+    """DeleteRecords of a partition of the committed offsets gets INVALID_TOPIC_EXCEPTION (17) and
+    low watermark -1."""
+    coordinator(wire, wire.new_name("group"))  # the topic is made by the first one
+    internal = Topic(OFFSETS, wire.topic_metadata(OFFSETS).topic_id, 1)
+    answer = delete_records(wire, internal, 0, version)
+    expect(
+        (answer.error_code, answer.low_watermark),
+        (ErrorCode.INVALID_TOPIC_EXCEPTION, -1),
+        "(error, low watermark)",
+    )
 
 
 @case("LIST-24", "DeleteRecords", spec="KIP-107, DeleteRecordsRequest")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from conformance.case import case, each, expect, expect_that
+from conformance.target.variants import SMALL_FETCHES
 from conformance.wire import Wire, part
 from reference_impl.wire import ErrorCode, Struct
 
@@ -134,3 +135,25 @@ def test_a_cursor_beside_the_topics_is_refused(wire: Wire, version: int) -> None
             [0],
             f"partitions within a limit of {limit}",
         )
+
+
+@case(
+    "META-28",
+    "DescribeTopicPartitions",
+    spec="KIP-966, max.request.partition.size.limit",
+    priority="P2",
+    config=SMALL_FETCHES,
+)
+def test_a_broker_limits_what_one_page_has(wire: Wire, version: int) -> None:
+    """However many partitions a request wants in a page, it has no more than the broker's
+    max.request.partition.size.limit, and a cursor names the first one that did not fit."""
+    most = int(SMALL_FETCHES["max.request.partition.size.limit"])
+    topic = wire.create_topic(partitions=most + 1)
+    page = describe(wire, version, [topic.name], limit=most + 100)
+    found = [p.partition_index for t in page.topics for p in t.partitions]
+    expect(found, list(range(most)), "partitions of the first page")
+    cursor = page.next_cursor
+    told = None if cursor is None else (cursor.topic_name, cursor.partition_index)
+    expect(told, (topic.name, most), "cursor")
+    rest = describe(wire, version, [topic.name], limit=most + 100, cursor=cursor)
+    expect([p.partition_index for t in rest.topics for p in t.partitions], [most], "the rest")

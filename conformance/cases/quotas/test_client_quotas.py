@@ -173,6 +173,8 @@ def test_a_filter_by_an_unknown_type_is_not_supported(wire: Wire, version: int) 
         ({USER: "u"}, {"no_such_key": PLENTY}),
         ({USER: "u"}, {"connection_creation_rate": 10.0}),
         ({USER: "u"}, {"producer_byte_rate": 1.5}),
+        ({USER: "u"}, {"producer_byte_rate": 0.0}),
+        ({USER: "u"}, {"consumer_byte_rate": -1.0}),
     ],
     ids=[
         "empty",
@@ -186,6 +188,8 @@ def test_a_filter_by_an_unknown_type_is_not_supported(wire: Wire, version: int) 
         "unknown key",
         "key of an ip",
         "fraction of a byte",
+        "nothing at all",
+        "less than nothing",
     ],
 )
 @case("QUOT-01", ALTER, spec="ClientQuotaControlManager.alterClientQuotas", priority="P1")
@@ -201,6 +205,22 @@ def test_an_impossible_quota_is_refused_and_the_others_are_set(
     expect(sorted(errors), [NONE, INVALID], "errors")
     eventually(lambda: quotas_of(wire, good), bool, "the other entry is set")
     alter(wire, entry(good, producer_byte_rate=None))
+
+
+@case("QUOT-01", ALTER, spec="ClientQuotaControlManager.alterClientQuotas", priority="P1")
+def test_what_is_named_twice_is_refused(wire: Wire, version: int) -> None:
+    """A key twice in one entry gets INVALID_REQUEST (42), and nothing of the entry is set; so does
+    an entity that a request names twice, of which at most one entry is set."""
+    entity = {CLIENT_ID: wire.new_name()}
+    first, second = (entry(entity, producer_byte_rate=value) for value in (PLENTY, MORE))
+    both = entry(entity, producer_byte_rate=PLENTY)
+    both.ops = [*first.ops, *second.ops]
+    expect(alter(wire, both, version=version), [INVALID], "errors of a key named twice")
+    with quota(wire, {CLIENT_ID: wire.new_name()}, producer_byte_rate=PLENTY):
+        expect(quotas_of(wire, entity), {}, "quotas")  # what came later is described by now
+    errors = alter(wire, first, second, version=version)
+    expect(INVALID in errors, True, "an entity named twice is refused")
+    alter(wire, entry(entity, producer_byte_rate=None))
 
 
 @case("QUOT-01", ALTER, spec="QuotaRecord.json", priority="P1", requires={"restart"})

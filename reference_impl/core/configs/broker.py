@@ -108,6 +108,7 @@ _OBEYED = (
     ConfigKey("max.connections.per.ip", _I, str(INT_MAX), 0),
     ConfigKey("max.connections.per.ip.overrides", _S, ""),
     ConfigKey("max.incremental.fetch.session.cache.slots", _I, "1000", 0),
+    ConfigKey("max.request.partition.size.limit", _I, "2000", 1),
     ConfigKey("metadata.log.max.record.bytes.between.snapshots", _L, "20971520", 1),
     ConfigKey("metadata.log.max.snapshot.interval.ms", _L, "3600000", 0),
     ConfigKey("metadata.log.segment.bytes", _I, "1073741824", 8 << 20),

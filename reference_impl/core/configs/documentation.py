@@ -176,6 +176,7 @@ _BROKERS = {
     "max.connections.per.ip.overrides": "The limits of single addresses, as ADDRESS:NUMBER.",
     "max.incremental.fetch.session.cache.slots": "The largest number of fetch sessions in the"
     " cache.",
+    "max.request.partition.size.limit": "The most partitions on a page of DescribeTopicPartitions.",
     "internal.metadata.log.segment.bytes": "The same as metadata.log.segment.bytes, for tests.",
     "metadata.log.max.record.bytes.between.snapshots": "The bytes of committed metadata after which"
     " the next snapshot is written.",

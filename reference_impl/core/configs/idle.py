@@ -77,7 +77,6 @@ WITHOUT_EFFECT = table(
     ConfigKey("log.cleaner.io.max.bytes.per.second", _D, "1.7976931348623157E308"),
     ConfigKey("log.dir.failure.timeout.ms", _L, "30000"),
     ConfigKey("log.flush.start.offset.checkpoint.interval.ms", _I, "60000"),
-    ConfigKey("max.request.partition.size.limit", _I, "2000"),
     ConfigKey("metadata.log.dir", _S, None),
     ConfigKey("metric.reporters", _LIST, "org.apache.kafka.common.metrics.JmxReporter"),
     ConfigKey("metrics.num.samples", _I, "2"),

@@ -19,8 +19,6 @@ from reference_impl.wire.acls import ResourceType
 NO_LEADER = -1
 RESPONSE = definition("DescribeTopicPartitionsResponse")
 UNKNOWN = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
-LIMIT_MAX = 2000
-"""max.request.partition.size.limit, default."""
 
 
 def handle_describe_topic_partitions(broker: Broker, request: Request) -> Iterator[Effect]:
@@ -34,7 +32,8 @@ def handle_describe_topic_partitions(broker: Broker, request: Request) -> Iterat
             body.topics.append(refusal(wanted.name, ErrorCode.INVALID_REQUEST))
         yield Respond(request, body)
         return
-    left = max(min(request.body.response_partition_limit, LIMIT_MAX), 1)
+    most = broker.config.number("max.request.partition.size.limit")
+    left = max(min(request.body.response_partition_limit, most), 1)
     # DEDUPLICATE, APPLY: reading changes nothing.
     may_see = yield from for_each(
         request, names, lambda name: broker.access.may(request, DESCRIBE_TOPIC, name)
