@@ -40,7 +40,7 @@ def compare(
 ) -> None:
     """Compare implementations case by case: levels by profile, what differs, and the bytes. Exits
     with 0 once every target was judged, whatever the results, and with 3 otherwise."""
-    from ci.compare.comparing import Compared, as_dict
+    from ci.compare.comparing import Compared, as_dict, changed
     from ci.compare.pages import write
 
     if len(targets) < 2:
@@ -62,6 +62,8 @@ def compare(
         for one in found:
             counts = ", ".join(f"{number} {word}" for word, number in one.summary.items())
             print(f"{one.name}: {counts}, {len(one.causes())} groups of deviations")
+        if (change := changed(found)) is not None:
+            print(change.told())
         print(page)
     judged = all(one.results["passed"] + one.results["failed"] for one in found)
     complete = all(one.results["ended"] is None for one in found)

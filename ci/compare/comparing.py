@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Any
 
 from ci.compare.profiles import PROFILES, Entry, Standing, standing
@@ -117,6 +117,44 @@ def differing(all_of: Sequence[Compared]) -> list[tuple[str, str, list[str]]]:
     return rows
 
 
+@dataclass(frozen=True)
+class Changed:
+    """The cases on which one implementation has changed between two examinations of it, as (id,
+    function)."""
+
+    before: str
+    after: str
+    worse: tuple[tuple[str, str], ...]
+    """Cases that fail now, and did not fail before."""
+    better: tuple[tuple[str, str], ...]
+    """Cases that failed before, and pass now."""
+
+    def told(self) -> str:
+        """Return the change as one sentence."""
+        return (
+            f"from {self.before} to {self.after}: {len(self.worse)} more cases fail,"
+            f" {len(self.better)} that failed pass"
+        )
+
+
+def changed(all_of: Sequence[Compared]) -> Changed | None:
+    """Return how an implementation has changed if the two results are of one, in two versions or at
+    two times, the earlier one first; else None."""
+    if len(all_of) != 2 or not _is_one(*(str(one.results["target"]) for one in all_of)):
+        return None
+    old, new = (one.by_case() for one in all_of)
+    worse = sorted(k for k in new if new[k] == "failed" and old.get(k) != "failed")
+    better = sorted(k for k in new if new[k] == "passed" and old.get(k) == "failed")
+    return Changed(all_of[0].name, all_of[1].name, tuple(worse), tuple(better))
+
+
+def _is_one(first: str, second: str) -> bool:
+    """Return whether two names are of one target, such as apache:3.9 and apache:4.3.1; of two
+    addresses only if they are the same."""
+    (name, _, _), (other, _, version) = first.partition(":"), second.partition(":")
+    return first == second or (name == other and not version.partition(",")[0].isdigit())
+
+
 def as_dict(all_of: Sequence[Compared]) -> dict[str, Any]:
     """Return the whole comparison as JSON values, for programs."""
     return {
@@ -127,6 +165,7 @@ def as_dict(all_of: Sequence[Compared]) -> dict[str, Any]:
             one.name: {each.profile: each.as_dict() for each in one.standings()} for one in all_of
         },
         "areas": areas_of(all_of),
+        "changed": None if (found := changed(all_of)) is None else asdict(found),
         "differences": [
             {
                 "id": id,

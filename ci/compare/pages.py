@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 
-from ci.compare.comparing import Compared, areas_of, as_dict, differing
+from ci.compare.comparing import Compared, areas_of, as_dict, changed, differing
 from ci.compare.decoding import Shown, shown
 from ci.compare.profiles import PROFILES, Entry
 from ci.report.html import render
@@ -41,6 +41,7 @@ def as_html(all_of: Sequence[Compared]) -> str:
         },
         areas=areas_of(all_of),
         differences=differing(all_of),
+        changed=changed(all_of),
         causes={one.name: one.causes() for one in all_of},
         messages=messages,
     )
@@ -57,6 +58,10 @@ def as_markdown(all_of: Sequence[Compared]) -> str:
     lines = ["# Comparison: " + ", ".join(map(plain, names)), ""]
     lines += _table("profile", names, _levels(all_of))
     lines += _table("area", names, _areas(all_of))
+    if (found := changed(all_of)) is not None:
+        lines += ["", f"## Regression report: {plain(found.told())}", ""]
+        lines += [f"- {id} {plain(name)} fails now" for id, name in found.worse]
+        lines += [f"- {id} {plain(name)} passes now" for id, name in found.better]
     for one in all_of:
         causes = one.causes()
         lines += ["", f"## Deviations of {plain(one.name)}: {len(causes)} groups", ""]

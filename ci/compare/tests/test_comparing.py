@@ -10,8 +10,8 @@ import pytest
 from typer.testing import CliRunner
 
 from ci.cli import app
-from ci.compare.comparing import Compared, as_dict, differing
-from ci.compare.pages import DATA, PAGE, TEXT, as_html
+from ci.compare.comparing import Compared, as_dict, changed, differing
+from ci.compare.pages import DATA, PAGE, TEXT, as_html, as_markdown
 from ci.compare.profiles import PROFILES, standing
 from ci.errors import UsageError
 from ci.report.browser import open_page
@@ -170,3 +170,25 @@ def test_a_browser_opens_the_page_without_an_error(tmp_path: Path) -> None:
         pytest.fail(str(error))
     assert "level P0" in dom
     assert "CONSOLE" not in log
+
+
+def test_one_target_at_two_times_is_a_regression_report() -> None:
+    before = target("apache:3.9", entry("WIRE-01"), failed("META-01"), failed("META-02"))
+    after = target("apache:4.3.1", failed("WIRE-01"), entry("META-01"), failed("META-02"))
+    found = changed([before, after])
+    assert found is not None
+    assert found.worse == (("WIRE-01", "test_wire"),)
+    assert found.better == (("META-01", "test_meta"),)
+    assert "from apache:3.9 to apache:4.3.1: 1 more cases fail, 1 that failed pass" in found.told()
+    assert r"- WIRE-01 test\_wire fails now" in as_markdown([before, after])
+    assert "meta: passes now" in as_html([before, after])
+    assert as_dict([before, after])["changed"]["after"] == "apache:4.3.1"
+
+
+@pytest.mark.parametrize(
+    ("first", "second"), [("kfake", "reference"), ("10.0.0.1:9092", "10.0.0.1:9093")]
+)
+def test_two_targets_are_no_regression_report(first: str, second: str) -> None:
+    both = [target(first, entry("WIRE-01")), target(second, failed("WIRE-01"))]
+    assert changed(both) is None
+    assert "Regression report" not in as_html(both)
