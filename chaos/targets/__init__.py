@@ -11,6 +11,7 @@ from chaos.targets.bootstrap import BootstrapTarget
 from chaos.targets.dockerized import in_containers
 from chaos.targets.foreign.target import SUFFIX, ForeignTarget
 from chaos.targets.kfake import pinned
+from chaos.targets.librdkafka_mock import installed_mock
 from chaos.targets.mixed import of_both_kinds
 from chaos.targets.namespaced.apache import in_namespaces
 from chaos.targets.reference import with_bug_or_not
@@ -31,6 +32,7 @@ TARGETS: dict[str, Callable[[str, str | None], Target]] = {
     "apache": of_version,
     "docker": in_containers,
     "kfake": pinned,
+    "librdkafka-mock": installed_mock,
     "mixed": of_both_kinds,
     "netns": in_namespaces,
     "reference": with_bug_or_not,

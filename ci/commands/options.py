@@ -17,7 +17,10 @@ from ci.errors import UsageError
 
 TargetOption = Annotated[
     str | None,
-    typer.Option(help="Start this target: reference, apache, apache:3.9, kfake, docker:apache."),
+    typer.Option(
+        help="Start this target: reference, apache, apache:3.9, kfake, librdkafka-mock,"
+        " docker:apache."
+    ),
 ]
 BootstrapOption = Annotated[
     str | None, typer.Option(help="Use the running cluster at host:port[,host:port…].")
