@@ -136,6 +136,13 @@ class Results:
             f"({len({entry['id'] for entry in self.cases})} cases of the catalogue)"
         )
 
+    def by_area(self) -> dict[str, Counter[str]]:
+        """Return area -> the number of runs by result, in the order in which areas were reached."""
+        found: dict[str, Counter[str]] = {}
+        for entry in self.cases:
+            found.setdefault(entry["area"], Counter())[entry["result"]] += 1
+        return found
+
     def save(self) -> list[str]:
         """Write the results so far; return a sentence for each file that could not be written."""
         self._saved = time.monotonic()

@@ -25,6 +25,7 @@ from conformance.invariants.put_off import PUT_OFF
 from conformance.patience import PATIENCE
 from conformance.refusals import REFUSALS
 from conformance.reporting.evidence import Evidence
+from conformance.reporting.reading import KINDS
 from conformance.reporting.results import Results, reproduce_line
 from conformance.session import selection
 from conformance.session.again import Repeats, runs_again
@@ -370,6 +371,12 @@ def pytest_terminal_summary(terminalreporter: Any, config: pytest.Config) -> Non
     results = config.stash.get(RESULTS, None)
     if results is None:
         return
+    by_area = results.by_area()
+    for area, counts in by_area.items() if config.option.verbose > SILENT else ():
+        if len(by_area) > 1:
+            told = ", ".join(f"{counts[kind]} {kind}" for kind in KINDS)
+            colour = "red" if counts["failed"] else "green" if counts["passed"] else "yellow"
+            terminalreporter.write_line(f"{area:<6} {told}", **{colour: True})
     if results.ended is not None:
         terminalreporter.write_line(f"ended early: {results.ended}")
     terminalreporter.write_sep("=", results.summary_line())

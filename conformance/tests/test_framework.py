@@ -22,7 +22,11 @@ def test_a_case_passes_fails_or_is_unsupported(suite: Suite) -> None:
     result = suite.run(PASSES + fails + UNSUPPORTED, {"Heartbeat": errors_of([0, 0])})
     result.assert_outcomes(passed=1, failed=1, skipped=0)
     result.stdout.fnmatch_lines(
-        ["*fake: 1 passed, 1 failed, 1 unsupported (2 cases of the catalogue)*"]
+        [
+            "GRPC   1 passed, 1 failed, 0 unsupported",
+            "TXN    0 passed, 0 failed, 1 unsupported",
+            "*fake: 1 passed, 1 failed, 1 unsupported (2 cases of the catalogue)*",
+        ]
     )
     assert result.ret == pytest.ExitCode.TESTS_FAILED
 
