@@ -35,7 +35,17 @@ QUICK_CLEANUP = {
     "log.initial.task.delay.ms": "500",
     "log.retention.check.interval.ms": "500",
     "log.cleaner.backoff.ms": "200",
+    # Transactions that last too long are looked for at once, too; by default every 10 seconds.
+    "transaction.abort.timed.out.transaction.cleanup.interval.ms": "500",
+    # A group gets a new target as soon as it needs one; by default at most once a second.
+    "group.consumer.assignment.interval.ms": "0",
 }
+"""The settings by which a target that is started here does at once what cases wait for."""
+QUICK_ON_APACHE = {
+    "group.share.assignment.interval.ms": "0",
+    "group.streams.assignment.interval.ms": "0",
+}
+"""The same of groups that the reference does not have."""
 IN_RACKS = {
     "broker.rack": "rack-{node}",
     "replica.selector.class": "org.apache.kafka.common.replica.RackAwareReplicaSelector",
@@ -95,7 +105,8 @@ class Examined:
         made = None if directory else Path(tempfile.mkdtemp(prefix="touchstone-conform-"))
         try:
             racks = IN_RACKS if nodes > 1 else {}
-            ours = QUICK_CLEANUP | racks | dict(settings or {})
+            quick = QUICK_CLEANUP | (QUICK_ON_APACHE if _is_apache(target) else {})
+            ours = quick | racks | dict(settings or {})
             config = ours if _is_configured(target) else None
             cluster = chosen.start(directory or made or Path(), nodes=nodes, config=config)
         except BaseException:
@@ -312,6 +323,10 @@ def _tidying(target: Target, cluster: Cluster) -> Tidying | None:
 
 def _start_second(target: str | None, bug: str | None, settings: Mapping[str, str]) -> Examined:
     return Examined.start(target, None, bug, None, settings)
+
+
+def _is_apache(target: str | None) -> bool:
+    return target is not None and target.partition(":")[0] == "apache"
 
 
 def _is_configured(target: str | None) -> bool:

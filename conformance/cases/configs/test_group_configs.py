@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 
 import pytest
 
-from conformance.case import case, each, expect, expect_that
+from conformance.case import Unsupported, case, each, expect, expect_that
 from conformance.cases.configs.configs import Operation, Source, Type, alter, change, describe
-from conformance.clients.consumer_members import ConsumerMember
+from conformance.clients.consumer_members import ConsumerMember, settle
 from conformance.target.variants import SHORT_LIVED
 from conformance.wire import Wire, eventually
 from reference_impl.wire import ErrorCode
@@ -18,6 +19,9 @@ SPEC = "KIP-848, Group Configurations; class GroupConfig"
 GROUP, FROM_GROUP = 32, 8
 """ConfigResource.Type of a group, and the ConfigSource of a value that was set for it."""
 TIMEOUT, INTERVAL = "consumer.session.timeout.ms", "consumer.heartbeat.interval.ms"
+BETWEEN_TARGETS, BETWEEN_TARGETS_MS = "consumer.assignment.interval.ms", 2000
+SLACK_S = 0.3
+"""The longest difference between two readings of the clock, one here and one there."""
 
 
 def shown(wire: Wire, group: str, version: int | None = None) -> dict[str, tuple[str | None, int]]:
@@ -28,7 +32,7 @@ def shown(wire: Wire, group: str, version: int | None = None) -> dict[str, tuple
 
 
 @contextmanager
-def configured(wire: Wire, version: int, group: str, key: str, value: str) -> Iterator[None]:
+def configured(wire: Wire, version: int | None, group: str, key: str, value: str) -> Iterator[None]:
     """Set one key of a group, and take it back."""
     errors = alter(wire, version, {group: [change(key, value)]}, resource_type=GROUP)
     expect(errors, {group: 0}, "errors")
@@ -134,3 +138,38 @@ def test_a_group_without_a_name_is_not_configured(wire: Wire, version: int) -> N
     """A group whose name is empty gets INVALID_REQUEST (42)."""
     errors = alter(wire, version, {"": [change(TIMEOUT, "45000")]}, resource_type=GROUP)
     expect(errors, {"": ErrorCode.INVALID_REQUEST}, "errors")
+
+
+@case(
+    "GRP8-30",
+    "ConsumerGroupHeartbeat",
+    spec="KIP-848; group.consumer.assignment.interval.ms",
+    priority="P2",
+)
+def test_a_group_gets_no_new_target_within_its_interval(wire: Wire, version: int) -> None:
+    """The members of a group that has another target are moved to it only when the assignment
+    interval that was set for the group is over since the target before."""
+    topic = wire.create_topic(2)
+    first = ConsumerMember.of(wire, topic, version=version)
+    if BETWEEN_TARGETS not in shown(wire, first.group):
+        raise Unsupported(f"the target has no {BETWEEN_TARGETS}")
+    value = str(BETWEEN_TARGETS_MS)
+    with configured(wire, None, first.group, BETWEEN_TARGETS, value):
+        eventually(
+            lambda: shown(wire, first.group)[BETWEEN_TARGETS],
+            lambda found: found == (value, FROM_GROUP),
+            "the interval of the group",
+        )
+        began = time.monotonic()
+        first.join()
+        settle(first)
+        second = first.partner()
+        second.join()
+        settle(first, second)
+        took_s = time.monotonic() - began
+    expect_that(
+        took_s >= BETWEEN_TARGETS_MS / 1000 - SLACK_S,
+        "time from the first target to the second",
+        f"{BETWEEN_TARGETS_MS} ms or more",
+        f"{took_s:.2f} s",
+    )

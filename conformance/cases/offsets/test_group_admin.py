@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from uuid import uuid4
+
 from conformance.case import case, expect, expect_that
 from conformance.cases.offsets.offsets import Committed, commit, committed, listed
 from conformance.clients.members import (
@@ -211,9 +213,13 @@ def test_a_group_with_members_is_not_deleted(wire: Wire, version: int) -> None:
 @case("OFFS-18", "OffsetDelete", spec="KIP-496", priority="P1")
 def test_offsets_of_an_empty_group_are_deleted(wire: Wire, version: int) -> None:
     """OffsetDelete removes a commit of a group without members; of an unknown group it gets
-    GROUP_ID_NOT_FOUND (69)."""
+    GROUP_ID_NOT_FOUND (69), of a topic that does not exist UNKNOWN_TOPIC_OR_PARTITION (3)."""
     topic, group = wire.create_topic(), wire.new_name("group")
     commit(wire, group, topic, {0: 5})
+    missing = Topic(wire.new_name("missing"), uuid4(), 1)
+    found = delete_offsets(wire, group, missing)
+    unknown_topic = [int(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)]
+    expect(found, (0, unknown_topic), "(error, partition errors) of a missing topic")
     expect(delete_offsets(wire, group, topic), (0, [0]), "(error, partition errors)")
     expect(committed(wire, group, topic).offset, -1, "committed")
     unknown, _ = delete_offsets(wire, wire.new_name("group"), topic)
@@ -223,11 +229,13 @@ def test_offsets_of_an_empty_group_are_deleted(wire: Wire, version: int) -> None
 @case("OFFS-18", "OffsetDelete", spec="KIP-496", priority="P1")
 def test_offsets_of_a_subscribed_topic_are_kept(wire: Wire, version: int) -> None:
     """While a member of the group subscribes to the topic, OffsetDelete gets
-    GROUP_SUBSCRIBED_TO_TOPIC (86) for its partitions; with a protocol type other than "consumer"
-    a group with members gets NON_EMPTY_GROUP (68)."""
-    topic, group, other = wire.create_topic(), wire.new_name("group"), wire.new_name("group")
+    GROUP_SUBSCRIBED_TO_TOPIC (86) for its partitions, and commits to other topics are deleted; with
+    a protocol type other than "consumer" a group with members gets NON_EMPTY_GROUP (68)."""
+    topic, unread = wire.create_topic(), wire.create_topic()
+    group, other = wire.new_name("group"), wire.new_name("group")
     for name in (group, other):
         commit(wire, name, topic, {0: 5})
+    commit(wire, group, unread, {0: 5})
     Member.stable(wire, group, protocols=[("range", subscription(topic.name))])
     Member.stable(wire, other, protocol_type="connect")
     expect(
@@ -235,5 +243,8 @@ def test_offsets_of_a_subscribed_topic_are_kept(wire: Wire, version: int) -> Non
         (0, [ErrorCode.GROUP_SUBSCRIBED_TO_TOPIC]),
         "(error, partition errors)",
     )
+    found = delete_offsets(wire, group, unread)
+    expect(found, (0, [0]), "(error, partition errors) of a topic that nobody reads")
+    expect(committed(wire, group, unread).offset, -1, "committed to that topic")
     expect(delete_offsets(wire, other, topic)[0], ErrorCode.NON_EMPTY_GROUP, "error of the other")
     expect(committed(wire, group, topic), Committed(5), "committed")
