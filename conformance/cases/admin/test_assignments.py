@@ -91,10 +91,13 @@ def test_an_impossible_assignment_is_refused(wire: Wire, version: int, wrong: st
     "ADMIN-29", "CreatePartitions", spec="ReplicationControlManager.createPartitions", priority="P1"
 )
 def test_new_partitions_need_an_assignment_each(wire: Wire, version: int) -> None:
-    """Growing a topic from one partition to three, with an assignment for one new partition only or
-    for brokers that do not exist, gets INVALID_REPLICA_ASSIGNMENT (39), also if it is only to be
-    validated, and nothing grows. With an assignment for each new partition it grows."""
-    topic, broker = wire.create_topic(), a_broker(wire)
+    """Growing a topic from one partition to three, with an assignment for one new partition only,
+    for brokers that do not exist, or to more replicas than the topic has, gets
+    INVALID_REPLICA_ASSIGNMENT (39), also if it is only to be validated, and nothing grows. With an
+    assignment for each new partition it grows."""
+    topic, brokers = wire.create_topic(), sorted(wire.brokers())
+    factor = len(wire.topic_metadata(topic.name).partitions[0].replica_nodes)
+    usual, broker = brokers[:factor], brokers[0]
 
     def grow(*replicas: list[int], validate_only: bool = False) -> int:
         rows = [
@@ -113,11 +116,14 @@ def test_new_partitions_need_an_assignment_each(wire: Wire, version: int) -> Non
         )
         return int(answer.results[0].error_code)
 
-    twice = [broker, broker]
-    for wrong in ([[broker]], [[broker]] * 3, [[broker], [NOBODY]], [[broker], []], [twice] * 2):
+    stranger, twice = [*usual[1:], NOBODY], [*usual[1:], broker, broker]
+    impossible = [[usual], [usual] * 3, [usual, stranger], [usual, []], [twice] * 2]
+    if len(brokers) > factor:  # more replicas than the topic has
+        impossible.append([brokers[: factor + 1]] * 2)
+    for wrong in impossible:
         for only in (True, False):
             error = grow(*wrong, validate_only=only)
             expect(error, ErrorCode.INVALID_REPLICA_ASSIGNMENT, f"error of {wrong}")
     expect(len(wire.topic_metadata(topic.name).partitions), 1, "partitions afterwards")
-    expect(grow([broker], [broker]), ErrorCode.NONE, "error with an assignment each")
+    expect(grow(usual, usual), ErrorCode.NONE, "error with an assignment each")
     wire.wait_for_topic(topic.name, 3)

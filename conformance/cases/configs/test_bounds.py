@@ -14,7 +14,8 @@ SPEC = "Kafka's documentation, topicconfigs: valid values and defaults; class Lo
 
 
 class Bounds(NamedTuple):
-    """The values just inside and just outside of the bounds of a configuration."""
+    """Values that a configuration can have and cannot have: those just inside and just outside of
+    its bounds, if it has some."""
 
     inside: tuple[str, ...]
     outside: tuple[str, ...]
@@ -28,24 +29,31 @@ def between(low: int, high: int) -> Bounds:
     return Bounds((str(low), str(high)), (str(low - 1), str(high + 1)))
 
 
+THROTTLED = Bounds(("*", "", "0:1,1:2"), ("0-1", "first"))
 BOUNDS = {
+    "cleanup.policy": Bounds(("compact", "compact,delete"), ("shred",)),
     "compression.gzip.level": Bounds(("-1", "1", "9"), ("0", "10")),
     "compression.lz4.level": between(1, 17),
+    "compression.type": Bounds(("uncompressed", "producer"), ("lzma", "")),
     "compression.zstd.level": between(-131072, 22),
     "delete.retention.ms": at_least(0),
     "file.delete.delay.ms": at_least(0),
     "flush.messages": at_least(1),
     "flush.ms": at_least(0),
+    "follower.replication.throttled.replicas": THROTTLED,
     "index.interval.bytes": at_least(0),
+    "leader.replication.throttled.replicas": THROTTLED,
     "local.retention.bytes": at_least(-2),
     "local.retention.ms": at_least(-2),
     "max.compaction.lag.ms": at_least(1),
     "max.message.bytes": at_least(0),
     "message.timestamp.after.max.ms": at_least(0),
     "message.timestamp.before.max.ms": at_least(0),
+    "message.timestamp.type": Bounds(("CreateTime", "LogAppendTime"), ("ReadTime",)),
     "min.cleanable.dirty.ratio": Bounds(("0", "1"), ("-0.1", "1.1")),
     "min.compaction.lag.ms": at_least(0),
     "min.insync.replicas": at_least(1),
+    "preallocate": Bounds(("true", "FALSE"), ("maybe",)),
     "retention.ms": at_least(-1),
     "segment.bytes": Bounds(("1048576", "2147483647"), ("1048575", "2147483648")),
     "segment.index.bytes": at_least(4),
@@ -83,7 +91,8 @@ DEFAULTS = {
 @case("CONF-26", "IncrementalAlterConfigs", spec=SPEC, priority="P1")
 def test_a_topic_configuration_is_accepted_up_to_its_bounds(wire: Wire, version: int) -> None:
     """Of each configuration of a topic that the broker has, the least and the largest value that
-    Kafka documents are valid, and one beyond them gets INVALID_CONFIG (40)."""
+    Kafka documents, or each of those that it lists, are valid, and a value beyond them gets
+    INVALID_CONFIG (40)."""
     topic = wire.create_topic().name
     known = {c.name for c in describe(wire, topic).configs}
     for key in each(sorted(known & BOUNDS.keys()), "configurations with documented bounds"):

@@ -202,7 +202,7 @@ def test_a_deleted_configuration_is_the_default_again(wire: Wire, version: int) 
 
 @case("CONF-09", "IncrementalAlterConfigs", spec=ALTER, priority="P1")
 def test_a_list_is_appended_to_and_subtracted_from(wire: Wire, version: int) -> None:
-    """APPEND adds to a list, once; SUBTRACT takes away."""
+    """APPEND adds to a list, once, and to the default where nothing is set; SUBTRACT takes away."""
     topic, key = wire.create_topic(config={"cleanup.policy": "delete"}).name, "cleanup.policy"
     for _ in range(2):
         errors = alter(wire, version, {topic: [change(key, "compact", Operation.APPEND)]})
@@ -211,6 +211,13 @@ def test_a_list_is_appended_to_and_subtracted_from(wire: Wire, version: int) -> 
     errors = alter(wire, version, {topic: [change(key, "delete", Operation.SUBTRACT)]})
     expect(errors, {topic: 0}, "SUBTRACT errors")
     wait_for(wire, topic, key, "compact")
+    default = wire.create_topic(config={"cleanup.policy": "delete"}).name
+    errors = alter(wire, version, {default: [change(key, None, Operation.DELETE)]})
+    expect(errors, {default: 0}, "DELETE errors")
+    before = (setting(wire, default, key)[0] or "").split(",")
+    errors = alter(wire, version, {default: [change(key, "compact", Operation.APPEND)]})
+    expect(errors, {default: 0}, "errors of APPEND to the default")
+    wait_for(wire, default, key, ",".join(dict.fromkeys([*before, "compact"])))
 
 
 @case("CONF-10", "IncrementalAlterConfigs", spec="class ConfigurationControlManager", priority="P1")

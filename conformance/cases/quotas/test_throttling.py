@@ -14,6 +14,7 @@ from itertools import pairwise
 import pytest
 
 from conformance.case import Unsupported, case, expect, expect_that
+from conformance.cases.fetch.test_sessions import session_of
 from conformance.cases.quotas.quotas import CLIENT_ID, USER, Entity, alter, entry, quota
 from conformance.cases.security.secured_wire import come_in_as
 from conformance.connection import Connection
@@ -167,6 +168,44 @@ def test_a_consumer_over_its_quota_gets_nothing_and_is_muted(wire: Wire) -> None
     expect(throttles[:2], [0, 0], "throttles of what passes at once")
     # Three batches are 105 kB: half a second too much. Had the refused one counted, it were four.
     expect_that(0 < max(throttles) < OVER_MS, "longest throttle", "about 500", throttles)
+
+
+@case("QUOT-03", "Fetch", spec="KIP-219; class FetchContext, getThrottledResponse", priority="P2")
+def test_a_session_goes_on_after_a_throttled_answer(wire: Wire) -> None:
+    """In a fetch session a throttled answer has the id of the session, no error and no topics, and
+    the session goes on with the next epoch."""
+    (topic, client), size = topic_and_client(wire), 35_000
+    for _ in range(3):
+        wire.produce(topic, batch(bytes(size)).encode())
+
+    def fetch(offset: int, session_id: int, epoch: int) -> Struct:
+        body = wire.fetch_request(
+            topic,
+            offset,
+            max_wait_ms=500,
+            partition_max_bytes=size + 1000,
+            session_id=session_id,
+            session_epoch=epoch,
+        )
+        return client.call("Fetch", body)
+
+    with quota(wire, {CLIENT_ID: client.client_id}, consumer_byte_rate=RATE):
+        session = session_of(wire, fetch(0, 0, 0))
+        read, epoch, throttled = 1, 0, 0
+        deadline = time.monotonic() + READ_S
+        while read < 3:
+            expect_that(time.monotonic() < deadline, f"batches read in {READ_S:g} s", 3, read)
+            epoch += 1
+            answer = fetch(read, session, epoch)
+            told = answer.error_code, answer.session_id
+            expect(told, (ErrorCode.NONE, session), f"(error, session id) in epoch {epoch}")
+            if answer.throttle_time_ms:
+                throttled += 1
+                expect(list(answer.responses), [], "topics in a throttled answer")
+                client.ms_until_served()
+            else:
+                read += len(answer.responses)
+    expect_that(throttled > 0, "throttled answers", "one or more", throttled)
 
 
 @pytest.mark.parametrize(
