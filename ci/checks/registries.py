@@ -14,7 +14,7 @@ REGISTRIES: dict[str, frozenset[str]] = {
     "chaos/workloads": frozenset(
         {"asking", "reading", "removed", "sending", "transacting", "values"}
     ),
-    "chaos/targets": frozenset(),
+    "chaos/targets": frozenset({"mock_broker"}),
     "reference_impl/bugs": frozenset({"bug"}),
     "reference_impl/bugs/cluster": frozenset(),
     "reference_impl/bugs/deleting": frozenset(),

@@ -170,7 +170,7 @@ def test_a_consumer_over_its_quota_gets_nothing_and_is_muted(wire: Wire) -> None
     expect_that(0 < max(throttles) < OVER_MS, "longest throttle", "about 500", throttles)
 
 
-@case("QUOT-03", "Fetch", spec="KIP-219; class FetchContext, getThrottledResponse", priority="P2")
+@case("QUOT-03", "Fetch", spec="KIP-219; class FetchContext, getThrottledResponse", priority="P1")
 def test_a_session_goes_on_after_a_throttled_answer(wire: Wire) -> None:
     """In a fetch session a throttled answer has the id of the session, no error and no topics, and
     the session goes on with the next epoch."""
