@@ -185,9 +185,13 @@ def test_before_version_4_asking_for_a_topic_creates_it(wire: Wire, version: int
 @case("META-08", "Metadata", versions=(1, 13), spec="class Topic, validate")
 def test_an_invalid_topic_name_is_refused(wire: Wire, version: int, name: str) -> None:
     """A name that is empty, . or .., longer than 249, or not of [a-zA-Z0-9._-], gets
-    INVALID_TOPIC_EXCEPTION (17)."""
-    answer = wire.call("Metadata", version, topics=named(name), allow_auto_topic_creation=True)
-    expect(answer.topics[0].error_code, ErrorCode.INVALID_TOPIC_EXCEPTION, "error")
+    INVALID_TOPIC_EXCEPTION (17), whether or not the topic may be created (v4+)."""
+    for creates in (True, False) if version >= 4 else (True,):
+        answer = wire.call(
+            "Metadata", version, topics=named(name), allow_auto_topic_creation=creates
+        )
+        error = answer.topics[0].error_code
+        expect(error, ErrorCode.INVALID_TOPIC_EXCEPTION, f"error, may be created: {creates}")
 
 
 @case("META-09", "Metadata", spec="KIP-320; KIP-112; MetadataResponse.json, Partitions")
