@@ -10,7 +10,7 @@ import pytest
 
 from conformance.case import Unsupported, case, each, expect, expect_that
 from conformance.cases.configs.configs import Operation, Source, Type, alter, change, describe
-from conformance.clients.consumer_members import ConsumerMember, settle
+from conformance.clients.consumer_members import ConsumerMember, partitions_of, settle
 from conformance.target.variants import SHORT_LIVED
 from conformance.wire import Wire, eventually
 from reference_impl.wire import ErrorCode
@@ -140,6 +140,22 @@ def test_a_group_without_a_name_is_not_configured(wire: Wire, version: int) -> N
     expect(errors, {"": ErrorCode.INVALID_REQUEST}, "errors")
 
 
+@contextmanager
+def seldom_assigned(wire: Wire, group: str) -> Iterator[None]:
+    """Let a group get a new target at most once in BETWEEN_TARGETS_MS. Raise Unsupported if the
+    target cannot set that."""
+    if BETWEEN_TARGETS not in shown(wire, group):
+        raise Unsupported(f"the target has no {BETWEEN_TARGETS}")
+    value = str(BETWEEN_TARGETS_MS)
+    with configured(wire, None, group, BETWEEN_TARGETS, value):
+        eventually(
+            lambda: shown(wire, group)[BETWEEN_TARGETS],
+            lambda found: found == (value, FROM_GROUP),
+            "the interval of the group",
+        )
+        yield
+
+
 @case(
     "GRP8-30",
     "ConsumerGroupHeartbeat",
@@ -151,15 +167,7 @@ def test_a_group_gets_no_new_target_within_its_interval(wire: Wire, version: int
     interval that was set for the group is over since the target before."""
     topic = wire.create_topic(2)
     first = ConsumerMember.of(wire, topic, version=version)
-    if BETWEEN_TARGETS not in shown(wire, first.group):
-        raise Unsupported(f"the target has no {BETWEEN_TARGETS}")
-    value = str(BETWEEN_TARGETS_MS)
-    with configured(wire, None, first.group, BETWEEN_TARGETS, value):
-        eventually(
-            lambda: shown(wire, first.group)[BETWEEN_TARGETS],
-            lambda found: found == (value, FROM_GROUP),
-            "the interval of the group",
-        )
+    with seldom_assigned(wire, first.group):
         began = time.monotonic()
         first.join()
         settle(first)
@@ -173,3 +181,21 @@ def test_a_group_gets_no_new_target_within_its_interval(wire: Wire, version: int
         f"{BETWEEN_TARGETS_MS} ms or more",
         f"{took_s:.2f} s",
     )
+
+
+@case(
+    "GRP8-30",
+    "ConsumerGroupHeartbeat",
+    spec="KIP-848; class CurrentAssignmentBuilder, updateCurrentAssignment",
+    priority="P2",
+)
+def test_who_unsubscribes_gives_up_at_once(wire: Wire, version: int) -> None:
+    """A member that no longer subscribes to a topic is told at once that its partitions are not its
+    own any more, although the group gets no new target within its assignment interval."""
+    kept, left = wire.create_topic(2), wire.create_topic(2)
+    member = ConsumerMember.of(wire, kept, left, version=version)
+    with seldom_assigned(wire, member.group):
+        member.join()
+        settle(member)
+        member.beat(subscribed_topic_names=[kept.name])
+        expect(member.owned, partitions_of(kept), "partitions after the heartbeat")
