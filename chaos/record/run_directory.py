@@ -37,8 +37,8 @@ def why_unreadable(facts: Mapping[str, Any]) -> str:
     version = facts.get("version")
     if not isinstance(version, int):
         return (
-            f"run.json is no record of a run (its version is {version!r}, not a number); bring it"
-            " back from a copy, or name the history.parquet beside it"
+            f"run.json is not a record of a run (its version is {version!r}, not a number); bring"
+            " it back from a copy, or name the history.parquet beside it"
         )
     if version <= RUN_JSON_VERSION:
         return ""

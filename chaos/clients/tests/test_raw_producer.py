@@ -142,7 +142,7 @@ def test_in_a_transaction_a_former_producer_gets_no_epoch_and_its_marker_ends_no
     cluster: Cluster, topic: str, producer: RawProducer
 ) -> None:
     old = (SendOldMarker(topic, 0), RejoinAsFormer())
-    assert outcomes(producer, *old) == ["_STATE", "_STATE"]  # nobody was superseded
+    assert outcomes(producer, *old) == ["_STATE", "_STATE"]  # no older producer was fenced
     began = outcomes(producer, Begin(), RawSend(topic, 0, (1,)), Supersede())
     assert [*began, *outcomes(producer, Begin(), RawSend(topic, 0, (2,)))] == ["ok"] * 5
     ended = outcomes(producer, SendOldMarker(topic, 0), Commit(), RejoinAsFormer())

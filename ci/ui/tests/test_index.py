@@ -60,7 +60,7 @@ def newer(file: Path) -> None:
 DAMAGES: dict[str, tuple[str, Callable[[Path], object], str]] = {
     "half a run.json": ("run.json", half, "run.json cannot be read (not complete JSON)"),
     "a newer run.json": ("run.json", newer, "update touchstone"),
-    "no version": ("run.json", lambda f: f.write_text("{}"), "no record of a run"),
+    "no version": ("run.json", lambda f: f.write_text("{}"), "not a record of a run"),
     "a list": ("run.json", lambda f: f.write_text("[1]"), "not a JSON object"),
     "binary": ("run.json", lambda f: f.write_bytes(b"\xff\xfe\x00"), "cannot be read"),
     "deep": ("run.json", lambda f: f.write_text("[" * 100_000), "cannot be read"),
