@@ -21,7 +21,7 @@ HEADLESS = re.compile(
     r"(?=[^.?]*(?:\.|$))"
 )
 """The beginnings that no sentence may have, except a question."""
-COMMENT = re.compile(r"^ *# ((?:Who|What|Whoever|Whatever)\b.*)", re.MULTILINE)
+COMMENT = re.compile(r"(?:^ *|  )# (.*)", re.MULTILINE)
 CLAUSE = re.compile(r"(?:How|Why|Which|Where|When)\b")
 """The beginnings that the docstring of a function or a class, or the text below an attribute, may
 not have. A property or a module may name itself in this way, and a case or a test may state its
@@ -58,7 +58,8 @@ def in_comments(source: str) -> Iterator[tuple[int, str]]:
     """Yield (line, problem) for the comments of a file."""
     for found in COMMENT.finditer(source):
         line = source.count("\n", 0, found.start()) + 1
-        yield from ((line, problem) for problem in headless(found.group(1)))
+        problems = chain(headless(found.group(1)), unusual(found.group(1)))
+        yield from ((line, problem) for problem in problems)
 
 
 def text_of(statement: ast.stmt) -> str | None:
@@ -82,6 +83,12 @@ def unnamed(text: str) -> Iterator[str]:
         yield f"begins with {opening.group()!r}: begin with a verb (Return, Raise), or name it"
 
 
+def unusual(text: str) -> Iterator[str]:
+    """Yield the problem if the text has a word that few readers know."""
+    if found := UNUSUAL.search(text):
+        yield f"{found.group()!r}: use a word of everyday technical English"
+
+
 def problems_of(node: Documented, text: str) -> Iterator[str]:
     """Yield each problem in the docstring of this node, in words."""
     is_function = is_called(node)
@@ -90,8 +97,7 @@ def problems_of(node: Documented, text: str) -> Iterator[str]:
         yield "begins with 'Whether': begin with 'Return whether'"
     if found := RETURNED.search(text):
         yield f"{found.group()!r}: say 'Return …' or 'Raise …' in a sentence of its own"
-    if found := UNUSUAL.search(text):
-        yield f"{found.group()!r}: use a word of everyday technical English"
+    yield from unusual(text)
 
 
 def is_called(node: Documented) -> bool:

@@ -178,10 +178,11 @@ PLANTED: dict[str, list[tuple[str, str, str]]] = {
         ("chaos/f.py", '"""The index is built anew."""\n', "'anew'"),
         ("chaos/g.py", '"""The log. Who reads it, waits."""\n', "begins with 'Who'"),
         ("chaos/h.py", 'A = 1\n"""What is left."""\n', "chaos/h.py:2: a sentence begins"),
+        ("chaos/n.py", "A = 1 " + " # it is made anew\n", "chaos/n.py:1: 'anew'"),
         ("chaos/m.py", 'def f():\n    """Whether it is."""\n', "with 'Return whether'"),
         ("chaos/j.py", 'A = 1\n"""How long it waits."""\n', "chaos/j.py:2: begins with 'How'"),
         ("chaos/k.py", 'class A:\n    """Why it is refused."""\n', "begins with 'Why'"),
-        ("chaos/i.py", "A = 1\n    # Whoever comes first wins.\n", "chaos/i.py:2: a sentence"),
+        ("chaos/i.py", "A = 1\n" + "# Whoever comes first wins.\n", "chaos/i.py:2: a sentence"),
     ],
     "formatting": [
         ("chaos/a.py", "\nx = [1,2]  # fmt: " + "skip\n", "chaos/a.py:2: it switches"),

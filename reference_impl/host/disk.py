@@ -25,8 +25,8 @@ _CAUSES = {
     errno.ENOSPC: "no space left on the disk; free some, or put log.dirs on a larger one",
     errno.EDQUOT: "the disk quota is used up; free some space, or raise the quota",
     errno.ENOENT: "there is no such file or directory",
-    errno.EISDIR: "it is no regular file; move it away",
-    errno.ENXIO: "it is no regular file; move it away",
+    errno.EISDIR: "it is not a regular file; move it away",
+    errno.ENXIO: "it is not a regular file; move it away",
     errno.EACCES: "permission denied; make it readable and writable for this user",
     errno.EROFS: "the file system is read-only; mount it for writing",
     errno.EMFILE: "too many open files; raise the limit (`ulimit -n`)",
@@ -50,7 +50,7 @@ def _regular_size(path: str) -> int:
     stand still when it opens a FIFO (fifo(7))."""
     found = os.stat(path)
     if not stat.S_ISREG(found.st_mode):
-        raise StorageError(path, "it is no regular file; move it away")
+        raise StorageError(path, "it is not a regular file; move it away")
     return found.st_size
 
 

@@ -124,7 +124,7 @@ class Operator:
                 return await group_offsets.fetch(self._cluster, operation)
         raise TypeError(f"the operator does not perform {operation}")
 
-    # --- a topic anew ---------------------------------------------------------------------------
+    # --- a topic that is created again ------------------------------------------------------------
 
     async def _recreate(self, recreate: Recreate) -> Completion:
         """Delete the topic, create it again, and wait until every broker knows of both changes.

@@ -15,7 +15,7 @@ def in_containers(rest: str, bug: str | None) -> Target:
         return DockerizedReference(bug)
     if name not in ("", "apache"):
         raise TargetError(
-            f"docker:{rest} is no target; use docker:apache:4.3.1, docker:apache:3.9 or"
+            f"docker:{rest} is not a target; use docker:apache:4.3.1, docker:apache:3.9 or"
             " docker:reference"
         )
     if bug:

@@ -120,7 +120,7 @@ def toxic_of(fault: Any) -> Toxic:
             return Toxic(name, "limit_data", {"bytes": fault.size_bytes})
         case StallConnections():
             return Toxic(name, "timeout", {"timeout": fault.timeout_ms}, share=fault.share)
-    raise TypeError(f"{name} is no fault that makes links worse")
+    raise TypeError(f"{name} is not a fault that makes links worse")
 
 
 def _poison(cluster: LocalCluster, fault: Any) -> list[int]:

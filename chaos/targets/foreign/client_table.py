@@ -113,7 +113,7 @@ class ClientTable:
             try:
                 return (self.folder / file).read_text().rstrip("\n")
             except (OSError, UnicodeDecodeError) as error:
-                why = getattr(error, "strerror", None) or "it is no text"
+                why = getattr(error, "strerror", None) or "it is not text"
                 raise TargetError(
                     f"client: {key}.file = {file!r} cannot be read: {why.lower()}; correct it"
                 ) from error
@@ -182,7 +182,7 @@ def read_client(table: Any, folder: Path) -> ClientTable:
                 words_of(value)
             except ValueError as error:
                 raise BadClientTable(
-                    f"client: {key} is no command ({error}): correct it"
+                    f"client: {key} is not a command ({error}): correct it"
                 ) from error
     return ClientTable(found, folder)
 

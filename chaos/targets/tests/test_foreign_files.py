@@ -144,7 +144,7 @@ def test_a_service_of_compose_can_be_killed_shut_down_and_paused(tmp_path: Path)
                 ),
                 (
                     OAUTH + 'sasl.oauthbearer.token.command = "\'"',
-                    "sasl.oauthbearer.token.command is no command",
+                    "sasl.oauthbearer.token.command is not a command",
                 ),
             )
         ),

@@ -81,7 +81,7 @@ def test_a_static_member_may_be_away_for_its_session_timeout(wire: Wire, version
     members[0].ask_to_sync({member.member_id: b"a part" for member in members})
     members[1].sync()
     members[0].answer_to_sync()
-    gone = time.monotonic()  # the session begins anew before the answer is read here
+    gone = time.monotonic()  # the session begins again before the answer is read here
     expect(away.heartbeat(), ErrorCode.NONE, "Heartbeat error of the one that goes away")
     away.connection.close()
     error = eventually(first.heartbeat, lambda e: e != ErrorCode.NONE, "the other is told", 30)

@@ -63,7 +63,7 @@ def test_compressed_records_with_gaps_are_never_appended_as_they_are(
     """Compressed records whose offset deltas are not 0, 1, 2 …: the batch is refused
     (INVALID_RECORD (87) or UNKNOWN_SERVER_ERROR (-1)), nothing is appended, and the partition
     goes on."""
-    # Apache Kafka 4.3.1 means to number such records anew, and fails on the way in most versions
+    # Apache Kafka 4.3.1 means to number such records again, and fails on the way in most versions
     # of Java: the catalogue leaves both errors open.
     topic = wire.create_topic()
     records = [Record(b"a", offset_delta=0), Record(b"b", offset_delta=2)]

@@ -157,7 +157,7 @@ def test_consume_transform_produce_is_exactly_once(
             before = committed(wire, group, source).offset
             with restarting(wire, source, sink):
                 examined.kill_and_restart()
-            if len(wire.brokers()) > 1:  # OFFS-17 says why; who reads -1 begins anew
+            if len(wire.brokers()) > 1:  # OFFS-17 says why; a reader of -1 begins again
                 _wait_for_position(wire, group, source, before)
     wait_until_ended(wire, sink)
     expect(committed_values(wire, sink), [b"<%s>" % value for value in inputs], "output")

@@ -135,7 +135,7 @@ def test_keep_torn_tail_takes_a_batch_for_whole_that_has_zeros_in_it() -> None:
         world.kill()
         found[rules] = world.produce("t", "a", **IDEMPOTENT, base_sequence=0).base_offset
         assert (world.storage.read_file(LOG)[-4:] == log[-4:]) is (rules is Rules)
-    assert set(found.values()) == {0}  # appended anew, or taken for the torn one
+    assert set(found.values()) == {0}  # appended again, or taken for the torn one
 
 
 def test_trust_index_gives_offsets_again_when_the_index_outlives_its_batch() -> None:

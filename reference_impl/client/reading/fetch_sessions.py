@@ -51,7 +51,7 @@ class FetchSession:
             return SessionRequest(0, INITIAL_EPOCH, dict(wanted), {})
         before, self.partitions = self.partitions, dict(wanted)
         changed = {each: what for each, what in wanted.items() if before.get(each) != what}
-        # A topic that was made anew has another id: the old one is forgotten, the new one added.
+        # A topic that was created again has another id: forget the old one, and add the new one.
         gone = {
             each: what.topic_id
             for each, what in before.items()

@@ -19,7 +19,7 @@ def handle_heartbeat(broker: Broker, request: Request) -> Iterator[Effect]:
     """Renew a member's session; the answer says whether it must join again."""
     code = ErrorCode.NONE
     try:
-        # VALIDATE, APPLY (the session begins anew). DEDUPLICATE: once more does no harm.
+        # VALIDATE, APPLY (the session begins again). DEDUPLICATE: once more does no harm.
         broker.access.require(request, READ_GROUP, request.body.group_id)
         coordinator = broker.groups.of_request(request)
         yield from heartbeat(coordinator, request)

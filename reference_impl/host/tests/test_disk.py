@@ -184,6 +184,8 @@ def test_only_regular_files_are_opened(kind: str, tmp_path: Path) -> None:
         if kind != "device":
             attempts.append(lambda: disk.write_atomically(path.removesuffix(".tmp"), b""))
         for attempt in attempts:
-            with pytest.raises(StorageError, match=f"{path}: it is no regular file; move it away"):
+            with pytest.raises(
+                StorageError, match=f"{path}: it is not a regular file; move it away"
+            ):
                 attempt()
     assert os.listdir(tmp_path) == ["x.tmp"]

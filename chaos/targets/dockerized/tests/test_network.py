@@ -136,7 +136,7 @@ def test_targets_in_containers_have_names(text: str, name: str) -> None:
 @pytest.mark.parametrize(
     ("text", "bug", "said"),
     [
-        ("docker:redpanda", None, "docker:redpanda is no target; use docker:apache:4.3.1"),
+        ("docker:redpanda", None, "docker:redpanda is not a target; use docker:apache:4.3.1"),
         ("docker:apache:1.0", None, "no Apache Kafka '1.0' is pinned here"),
         ("docker:apache", "forget-retries", "Apache Kafka has no planted bugs"),
     ],

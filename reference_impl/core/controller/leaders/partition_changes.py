@@ -84,7 +84,7 @@ def change_of(
         isr, elr = (leader,), tuple(replica for replica in elr if replica != leader)
     begins = rules.raises_leader_epoch(old, leader) or not set(old.replicas) <= set(target.replicas)
     is_told = circumstances.has_elr and begins
-    # Made anew, as `replace` takes longer: the death of a broker changes thousands of partitions.
+    # Built here, as `replace` takes longer: the death of a broker changes thousands of partitions.
     new = PartitionImage(
         target.replicas,
         isr,
