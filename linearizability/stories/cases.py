@@ -48,7 +48,7 @@ def cases_of(checkers: Mapping[str, CheckerVerdict], scene: Scene) -> Iterator[C
                 records,
                 _places(anomaly, records),
                 (since, until),
-                _episode(family, since, until, scene),
+                _episode(since, until, scene),
             )
             i += 1
 
@@ -98,7 +98,7 @@ def _ended(row: Row, scene: Scene) -> int:
     return scene.end_ns if ended is None else int(ended)
 
 
-def _episode(family: Family, since_ns: int, until_ns: int, scene: Scene) -> int | None:
+def _episode(since_ns: int, until_ns: int, scene: Scene) -> int | None:
     """Return the number of the first group of faults in progress during the anomaly, or None."""
     since, until = scene.seconds(since_ns), scene.seconds(until_ns)
     for number, faults in enumerate(scene.episodes):

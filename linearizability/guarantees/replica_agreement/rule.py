@@ -107,9 +107,8 @@ def compared(events: pl.LazyFrame) -> pl.LazyFrame:
     """Return one row per PAIR and offset that either of the two logs has, in the range that was
     read of both. here, there: whether the leader and the follower have it; must_be_there: whether
     both must have it."""
-    records = last_of_keys(
-        events.filter(HAS_RECORD & BELOW_HIGH_WATERMARK & pl.col("final")), events
-    ).with_columns(pl.col("replica").fill_null(LEADER))
+    read = events.filter(HAS_RECORD & BELOW_HIGH_WATERMARK & pl.col("final"))
+    records = last_of_keys(read).with_columns(pl.col("replica").fill_null(LEADER))
     pairs = pairs_read(events)
     inside = (pl.col("start") <= pl.col("offset")) & (pl.col("offset") < pl.col("end"))
     columns = [*PAIR, "offset", "last_of_key", *CONTENT]
@@ -178,7 +177,7 @@ def pairs_read(events: pl.LazyFrame) -> pl.LazyFrame:
     )
 
 
-def last_of_keys(records: pl.LazyFrame, events: pl.LazyFrame) -> pl.LazyFrame:
+def last_of_keys(records: pl.LazyFrame) -> pl.LazyFrame:
     """Add `last_of_key`: whether no replica's log has a later record of the key. A replica that has
     one may already have compacted this record away."""
     last = (
