@@ -45,7 +45,7 @@ class Terms:
 
     level: Level = LEVELS[-1]
     timeout_scale: float = 1.0
-    """How many times as long as usual an answer and a state of the target are awaited."""
+    """The factor by which waits for an answer or a state of the target are longer than usual."""
     replication_factor: int | None = None
     """The number of replicas of the topics of cases; None for one, or for as many as the target
     demands."""
