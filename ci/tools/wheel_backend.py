@@ -52,9 +52,9 @@ _SETTINGS = {
     'include = ["reference_impl*", "linearizability*", "chaos*", "conformance*", "ci*"]': (
         f'include = ["{NAMESPACE}*"]'
     ),
-    '"reference_impl.wire.schemas" = ["*.json"]\n"ci.report" = ["templates/*"]': (
-        f'{NAMESPACE} = ["**/*"]'
-    ),
+    '"reference_impl.wire.schemas" = ["*.json"]\n': f'{NAMESPACE} = ["**/*"]\n',
+    '"conformance.expectations" = ["*.toml"]\n': "",
+    '"ci.report" = ["templates/*"]\n': "",
     'backend-path = ["ci/tools"]\n': "",
     'build-backend = "wheel_backend"': 'build-backend = "setuptools.build_meta"',
 }

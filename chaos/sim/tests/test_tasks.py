@@ -108,5 +108,5 @@ def test_what_is_no_part_of_virtual_time_is_refused() -> None:
     async def work() -> None:
         await Foreign()  # type: ignore[misc]
 
-    with pytest.raises(RuntimeError, match="no part of virtual time"):
+    with pytest.raises(RuntimeError, match="does not belong to virtual time"):
         world.run(work())

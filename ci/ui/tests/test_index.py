@@ -299,9 +299,9 @@ def test_a_thousand_runs_are_listed_in_two_seconds_and_two_megabytes(
 ) -> None:
     many(tmp_path, models, 1000)
     read_index(tmp_path)
-    begun = time.monotonic()
+    begun = time.process_time()  # of this process alone: the machine may be busy
     page = page_of(read_index(tmp_path), "runs", lambda run: f"{run.path}/report.html")
-    assert time.monotonic() - begun < OPENED_S_MAX
+    assert time.process_time() - begun < OPENED_S_MAX
     assert len(page.encode()) < PAGE_BYTES_MAX
     assert "do not fit" not in page
 

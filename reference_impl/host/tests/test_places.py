@@ -68,7 +68,7 @@ def test_an_id_that_is_none_is_refused() -> None:
     storage.make_directory("data")
     text = f"version=1\ncluster.id={ONE}\nnode.id=1\ndirectory.id=torn\n"
     storage.write_atomically(f"data/{META_PROPERTIES}", text.encode())
-    with pytest.raises(WrongDirectory, match=r"directory\.id=torn is no id"):
+    with pytest.raises(WrongDirectory, match=r"directory\.id=torn is not an id"):
         DataDirectory.open(storage, "data", 1, uuid4)
     assert uuid_of(ONE) == UUID(int=1)
 
