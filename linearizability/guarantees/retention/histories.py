@@ -19,6 +19,7 @@ TIMED = (
 )
 
 
+APPENDED = '{"retention.ms": "60000", "message.timestamp.type": "LogAppendTime"}'
 BY_SIZE = '{"retention.ms": "-1", "retention.bytes": "100"}'
 
 
@@ -43,6 +44,21 @@ VALID: Valid = {
     "the sender's timestamp is older than retention.ms": (
         [TOPIC('{"retention.ms": "60000"}'), S(1, 0, timestamp_ms=-99_999), WHOLE(1, log_start=1)]
     ),
+    "the broker replaced the sender's timestamp of the far future": (
+        [TOPIC(APPENDED), S(1, 0, timestamp_ms=10**12), WHOLE(1, log_start=1, **LATE)]
+    ),
+    "the broker may have replaced the sender's timestamp of the far future": [
+        TOPIC('{"retention.ms": "60000"}'),
+        TOPIC(APPENDED),
+        S(1, 0, timestamp_ms=10**12),
+        WHOLE(1, log_start=1, **LATE),
+    ],
+    "the sender's timestamp may have been kept": [
+        TOPIC('{"retention.ms": "60000"}'),
+        TOPIC(APPENDED),
+        S(1, 0, timestamp_ms=-99_999),
+        WHOLE(1, log_start=1),
+    ],
     "retention.bytes allows the deletion": (
         [TOPIC('{"retention.bytes": "100"}'), S(1, 0), WHOLE(1, log_start=1)]
     ),
@@ -114,6 +130,19 @@ INVALID: Invalid = {
     "a record is deleted at once, with a retention.ms of one second": (
         [TOPIC('{"retention.ms": "1000"}'), S(1, 0), WHOLE(1, log_start=1)],
         [("deleted-too-early", (1, 2))],
+    ),
+    "a record is deleted at once, but only its sender's timestamp is old": (
+        [TOPIC(APPENDED), S(1, 0, timestamp_ms=-99_999), WHOLE(1, log_start=1)],
+        [("deleted-too-early", (1, 2))],
+    ),
+    "a record is kept for too long, and the broker replaced a later timestamp": (
+        [
+            TOPIC(TIMED[:-1] + ', "message.timestamp.type": "LogAppendTime"}'),
+            S(1, 0),
+            S(2, 1, timestamp_ms=100_000),
+            SAYS(2, log_start=0, **_at(77)),
+        ],
+        [("kept-too-long", (1, 3))],
     ),
     "a record is kept for longer than its segment may stay": (
         [TOPIC(TIMED), S(1, 0), SAYS(1, log_start=0, **_at(77))],

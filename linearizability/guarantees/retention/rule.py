@@ -29,6 +29,8 @@ TOO_LONG, TOO_FEW_BYTES = "kept-too-long", "deleted-below-size"
 RETENTION_MS = 7 * 24 * 60 * 60 * 1000
 """The default of retention.ms, in milliseconds (log.retention.hours is 168)."""
 FOR_EVER = -1
+APPEND_TIME = "LogAppendTime"
+"""The message.timestamp.type under which the broker replaces the timestamp that the sender set."""
 HOUR_MS = 60 * 60 * 1000
 CLOCKS_APART_MS = 1_000
 """The milliseconds by which a broker's wall clock may differ from ours, since it is corrected from
@@ -79,10 +81,12 @@ class Retention(Checker):
 
     Topics with cleanup.policy without delete, or with retention.ms -1, delete nothing by time. If
     retention.bytes is set, any other record may be deleted. If settings were changed, the shortest
-    counts. Missing records at or above the log start are reported by `lost_writes`, and holes by
-    `offset_gaps`. Brokers are judged by the judge's clock; if faults moved theirs, an early
-    deletion proves nothing (`clocks.py`). Source: UnifiedLog.deleteOldSegments; KIP-107
-    (DeleteRecords). Counted: records acknowledged in partitions whose settings and log start are
+    counts. A record's own timestamp is the sender's, but with message.timestamp.type=LogAppendTime
+    the time of the append; if the type was changed, the older of both counts. Missing records at or
+    above the log start are reported by `lost_writes`, and holes by `offset_gaps`. Brokers are
+    judged by the judge's clock; if faults moved theirs, an early deletion proves nothing
+    (`clocks.py`). Source: UnifiedLog.deleteOldSegments; LogValidator; KIP-107 (DeleteRecords).
+    Counted: records acknowledged in partitions whose settings and log start are
     known, and fetches below a log start.
     """
 
@@ -161,9 +165,10 @@ class Retention(Checker):
 def limits(events: pl.LazyFrame) -> pl.LazyFrame:
     """Return the retention limits of each partition: retention_ms; by_size and retention_bytes;
     clock_ms, the wall-clock time at which the history's clock was 0; late_ms, the time after a
-    record by which its segment must be deleted at the latest; and first_ms, the first time at which
-    a broker looks for old segments. The last two are null if the history does not have the
-    settings."""
+    record by which its segment must be deleted at the latest; first_ms, the first time at which a
+    broker looks for old segments; and by_append and ever_by_append, whether all or some of the
+    settings let the broker set the timestamps. late_ms and first_ms are null if the history does
+    not have the settings."""
     deletes = setting("cleanup.policy").fill_null("delete").str.contains("delete")
     by_time = _number("retention.ms").fill_null(RETENTION_MS)
     retention_ms = pl.when(deletes & (by_time >= 0)).then(by_time)
@@ -171,6 +176,7 @@ def limits(events: pl.LazyFrame) -> pl.LazyFrame:
     by_size = deletes & (retention_bytes >= 0).fill_null(False)
     delay_ms, late_ms = _delay_and_late_ms()
     made_ms = pl.col("t_complete_ns") // 1_000_000
+    by_append = (setting("message.timestamp.type") == APPEND_TIME).fill_null(False)
     return (
         events.filter(IS_TOPIC)
         .group_by(KEY)
@@ -181,6 +187,8 @@ def limits(events: pl.LazyFrame) -> pl.LazyFrame:
             late_ms=pl.when(late_ms.null_count() == 0).then(late_ms.max()),
             first_ms=(made_ms + delay_ms.clip(0, LONGEST_MS)).max() + PATIENCE_MS,
             clock_ms=(pl.col("timestamp_ms") - pl.col("t_invoke_ns") // 1_000_000).min(),
+            ever_by_append=by_append.any(),
+            by_append=by_append.all(),
         )
     )
 
@@ -224,7 +232,14 @@ def deleted(events: pl.LazyFrame) -> pl.LazyFrame:
         .sort("at")
     )
     ours = limits(events).filter(~pl.col("by_size"))
-    sent_ms = pl.coalesce("timestamp_ms", pl.col("clock_ms") + pl.col("t_invoke_ns") // 1_000_000)
+    asked_ms = pl.col("clock_ms") + pl.col("t_invoke_ns") // 1_000_000
+    sent_ms = (
+        pl.when("by_append")
+        .then(asked_ms)
+        .when("ever_by_append")
+        .then(pl.min_horizontal("timestamp_ms", asked_ms))
+        .otherwise(pl.coalesce("timestamp_ms", asked_ms))
+    )
     told_ms = pl.col("clock_ms") + pl.col("told_ns") // 1_000_000
     upto = (
         deletions(events)
@@ -269,12 +284,12 @@ def overdue(events: pl.LazyFrame) -> pl.LazyFrame:
     allowed = (
         limits(events)
         .filter(pl.col("late_ms").is_not_null() & pl.col("clock_ms").is_not_null())
-        .select(*KEY, "late_ms", "first_ms", "clock_ms")
+        .select(*KEY, "late_ms", "first_ms", "clock_ms", "by_append")
     )
     # A record whose sender set a time in the future keeps its whole segment.
     ahead = (
         events.filter((pl.col("f") == F.SEND.value) & is_timed)
-        .join(allowed, on=KEY)
+        .join(allowed.filter(~pl.col("by_append")), on=KEY)
         .group_by(KEY)
         .agg(ahead_ms=pl.max_horizontal(ahead_ms.max(), 0))
     )

@@ -99,11 +99,18 @@ def _clocks_ms(told: list[tuple[dict[str, str], Row]]) -> list[int]:
 
 def _age_ms(told: list[tuple[dict[str, str], Row]], send: Row, answer: Row) -> int:
     clocks = _clocks_ms(told)
-    sent_ms: int | None = send["timestamp_ms"]
-    if sent_ms is None:
-        sent_ms = min(clocks) + send["t_invoke_ns"] // 1_000_000
+    asked_ms = min(clocks) + send["t_invoke_ns"] // 1_000_000
+    set_ms = asked_ms if send["timestamp_ms"] is None else send["timestamp_ms"]
+    by_append = [_by_append(s) for s, _ in told]
+    sent_ms: int = asked_ms if all(by_append) else set_ms
+    if any(by_append):
+        sent_ms = min(sent_ms, asked_ms)
     told_ms: int = min(clocks) + answer["t_complete_ns"] // 1_000_000
     return told_ms - sent_ms
+
+
+def _by_append(settings: dict[str, str]) -> bool:
+    return settings.get("message.timestamp.type") == "LogAppendTime"
 
 
 def _went_back(rows: list[Row]) -> Found:
@@ -196,7 +203,9 @@ def _late_ms(settings: dict[str, str]) -> int | None:
 
 def _ahead_ms(rows: list[Row], place: Any, told: list[tuple[dict[str, str], Row]]) -> int:
     """Return the longest time in milliseconds by which a sender set a timestamp ahead of the wall
-    clock, 0 if none did."""
+    clock, 0 if none did, or if the broker replaced all of them."""
+    if all(_by_append(s) for s, _ in told):
+        return 0
     ahead = [
         r["timestamp_ms"] - min(_clocks_ms(told)) - r["t_invoke_ns"] // 1_000_000
         for r in rows

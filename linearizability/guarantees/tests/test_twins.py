@@ -53,6 +53,7 @@ SETTINGS = [
     '{"cleanup.policy": "compact", "delete.retention.ms": "1000"}',
     '{"retention.ms": "-1", "retention.bytes": "100"}',
     '{"message.timestamp.type": "LogAppendTime"}',
+    '{"message.timestamp.type": "LogAppendTime", "retention.ms": "5"}',
     '{"message.timestamp.type": "CreateTime", "retention.ms": "-1"}',
     '{"cleanup.policy": "delete", "retention.ms": "5", "segment.ms": "1",'
     ' "log.retention.check.interval.ms": "1", "log.initial.task.delay.ms": "0"}',
