@@ -11,7 +11,7 @@ are left out.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 
 import polars as pl
@@ -46,6 +46,9 @@ OF_DURABILITY = frozenset(
     }
 )
 """The rules that can be broken only if acknowledged records were lost."""
+OF_ABSENCE = frozenset({"unseen_writes"})
+"""Those whose anomalies name the send alone: the record could be lost until the last read of the
+whole log."""
 REASON = "unclean.leader.election.enable permits the loss of acknowledged records"
 ELECTED_NS = 10 * 1_000_000_000
 """The nanoseconds after the heal of a fault in which an election may still follow, since the nodes
@@ -81,9 +84,13 @@ class _Elections:
         self._disturbances = disturbed(collect(faults_of(history)))
         self._epochs = _epochs(history.filter(pl.col("topic").is_in(sorted(topics))))
 
-    def may_explain(self, anomalies: Collection[Anomaly]) -> list[Anomaly]:
-        """Return those of the anomalies that an unclean election may explain."""
+    def may_explain(self, opinion: CheckerVerdict) -> list[Anomaly]:
+        """Return those of the opinion's anomalies that an unclean election may explain."""
+        anomalies = opinion.anomalies
         spans = self._spans({number for one in anomalies for number in one.operations})
+        if opinion.name in OF_ABSENCE:
+            read_ns = self._last_read_ns()
+            spans = {n: (begun, max(over, read_ns)) for n, (begun, over) in spans.items()}
         return [
             one
             for one in anomalies
@@ -103,6 +110,12 @@ class _Elections:
             )
         )
         return {op_id: (begun, over) for op_id, begun, over in collect(found).iter_rows()}
+
+    def _last_read_ns(self) -> int:
+        """Return the end of the last read of a whole partition, 0 if there was none."""
+        read = self._history.filter(pl.col("f") == F.READ_ALL.value)
+        last = collect(read.select(pl.coalesce("t_complete_ns", "t_invoke_ns").max())).item()
+        return int(last or 0)
 
     def _may_be_within(self, anomaly: Anomaly, spans: list[Span]) -> bool:
         if not spans:  # it points at no operation
@@ -142,7 +155,7 @@ def _is_elected_after(begun_ns: int, epochs: Mapping[int, int]) -> bool:
 
 
 def _without(opinion: CheckerVerdict, elections: _Elections) -> CheckerVerdict:
-    met = elections.may_explain(opinion.anomalies)
+    met = elections.may_explain(opinion)
     left = tuple(one for one in opinion.anomalies if one not in met)
     if not met:
         return opinion

@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from linearizability.hand_written.rows import TOPIC, P, Row, S
+from linearizability.hand_written.rows import TOPIC, WHOLE, P, Row, S
 from linearizability.history import F, frame
 from linearizability.judging import check_frame
 from linearizability.verdict import CheckerVerdict, Validity
@@ -28,9 +28,9 @@ LOST = [S(1, 0, **at(30)), S(2, 1, **at(31)), P(2, 1, **at(60))]
 KILLED = [fault("Kill", 40), fault("Heal", 45)]
 
 
-def said(*rows: Row) -> CheckerVerdict:
+def said(*rows: Row, name: str = "lost_writes") -> CheckerVerdict:
     numbered = [{"op_id": number} | row for number, row in enumerate(rows)]
-    return check_frame(frame(numbered)).checkers["lost_writes"]
+    return check_frame(frame(numbered)).checkers[name]
 
 
 @pytest.mark.parametrize(("value"), ["true", "TRUE"])
@@ -56,6 +56,20 @@ def test_where_it_is_not_allowed_a_loss_is_invalid(topic: Row) -> None:
 )
 def test_without_an_election_a_loss_is_invalid(faults: tuple[Row, ...]) -> None:
     assert said(UNCLEAN, *LOST, *faults).validity is Validity.INVALID
+
+
+@pytest.mark.parametrize(
+    ("struck", "validity"),
+    [((35, 37), Validity.UNKNOWN), ((5, 10), Validity.INVALID), ((70, 75), Validity.INVALID)],
+    ids=["before the last read of the whole log", "healed long before", "after that read"],
+)
+def test_what_was_given_up_before_the_last_read_was_never_seen(
+    struck: tuple[int, int], validity: Validity
+) -> None:
+    reads = [P(2, 1, **at(60)), WHOLE(2, **at(61))]
+    faults = [fault("Kill", struck[0]), fault("Heal", struck[1])]
+    opinion = said(UNCLEAN, *LOST[:2], *faults, *reads, name="unseen_writes")
+    assert opinion.validity is validity
 
 
 def test_an_election_soon_after_a_heal_may_explain_it() -> None:
