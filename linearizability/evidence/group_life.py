@@ -22,9 +22,10 @@ from typing import Any, NamedTuple
 import polars as pl
 
 from linearizability.bounds import NEVER
+from linearizability.evidence.owed_records import AT, owed, with_positions
 from linearizability.excuses.faults import disturbed, faults_of
 from linearizability.history import F
-from linearizability.ingest import HAS_RECORD, IS_FINAL, IS_OK, IS_POLL, IS_SEND
+from linearizability.ingest import HAS_RECORD, IS_FINAL, IS_OK, IS_POLL
 from linearizability.plans import collect, collect_all
 from linearizability.reads.inferred_log import ACKNOWLEDGED
 
@@ -48,7 +49,6 @@ ENDS = (F.LEAVE.value, F.CRASH.value)
 Place = tuple[str, int]
 Span = tuple[int, int]
 OF_GROUP = pl.col("group").is_not_null()
-_AT = pl.coalesce("t_complete_ns", "t_invoke_ns")
 
 
 class Member(NamedTuple):
@@ -115,7 +115,7 @@ def lives(rows: pl.LazyFrame) -> Life:
     is_member = pl.col("f").is_in([F.SUBSCRIBE.value, *ENDS]) & OF_GROUP & before_the_end
     members = collect(
         rows.filter(is_member)
-        .select("group", "process", "op_id", "f", "t_invoke_ns", "settings", at_ns=_AT)
+        .select("group", "process", "op_id", "f", "t_invoke_ns", "settings", at_ns=AT)
         .sort("t_invoke_ns", "op_id")
     )
     if members.is_empty():
@@ -138,7 +138,7 @@ def lives(rows: pl.LazyFrame) -> Life:
         .agg(
             at_ns=pl.col("t_invoke_ns").min(),
             nothing=(pl.col("offset").is_null() & IS_OK).all(),
-            lost_ns=_AT.filter(pl.col("offset").is_null() & ~IS_OK).max(),
+            lost_ns=AT.filter(pl.col("offset").is_null() & ~IS_OK).max(),
         )
         .sort("at_ns", "op_id"),
         faults_of(rows),
@@ -210,7 +210,7 @@ def _pauses(rows: pl.LazyFrame, groups: list[Group], polls: pl.DataFrame) -> dic
     begun = places.with_columns(offset=pl.lit(-1, dtype=pl.Int64), at_ns=pl.lit(LONG_AGO))
     moments = pl.concat(
         [
-            given.select(*paused, "offset", at_ns=_AT),
+            given.select(*paused, "offset", at_ns=AT),
             begun.select(*paused, "offset", pl.col("at_ns").cast(pl.Int64)),
             lost.join(places, on="group").select(
                 *paused, pl.lit(-1, dtype=pl.Int64).alias("offset"), "at_ns"
@@ -229,8 +229,11 @@ def _pauses(rows: pl.LazyFrame, groups: list[Group], polls: pl.DataFrame) -> dic
         & (pl.col("at_ns") > LONG_AGO)
         & (pl.col("known_ns") <= pl.col("at_ns"))
     )
-    known = pauses.join(_acked(rows), on=["topic", "partition"]).filter(
-        (pl.col("acked") > pl.col("highest")) & (pl.col("known_ns") < pl.col("until_ns")),
+    known = with_positions(pauses, rows).join(owed(rows), on=["topic", "partition"])
+    known = known.filter(
+        (pl.col("acked") > pl.max_horizontal("highest", "before_start"))
+        & (pl.col("known_ns") > pl.col("untold_ns").fill_null(LONG_AGO))
+        & (pl.col("known_ns") < pl.col("until_ns")),
         ~may_have_it,
     )
     first = (
@@ -248,22 +251,6 @@ def _pauses(rows: pl.LazyFrame, groups: list[Group], polls: pl.DataFrame) -> dic
 
 def _longest(group: Group) -> int:
     return max((end - start for start, end in group.watched), default=0)
-
-
-def _acked(rows: pl.LazyFrame) -> pl.LazyFrame:
-    """Return topic, partition, acked (the offset), known_ns and sent_op of the plain records that
-    every reader of the partition must receive: no transaction writes there, compaction removes
-    nothing, and the record is at or above the highest log start."""
-    place = ["topic", "partition"]
-    unsure = rows.filter((IS_SEND & pl.col("txn").is_not_null()) | pl.col("key").is_not_null())
-    starts = rows.group_by(place).agg(start=pl.col("log_start").max().fill_null(0))
-    return (
-        rows.filter(ACKNOWLEDGED & pl.col("t_complete_ns").is_not_null())
-        .select(*place, acked="offset", known_ns="t_complete_ns", sent_op="op_id")
-        .join(unsure.select(place).unique(), on=place, how="anti")
-        .join(starts, on=place)
-        .filter(pl.col("acked") >= pl.col("start"))
-    )
 
 
 def places_of(group: Group, life: Life) -> set[Place]:

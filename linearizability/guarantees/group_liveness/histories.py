@@ -45,6 +45,11 @@ def numbered(*parts: Row | list[Row]) -> list[Row]:
     return sorted(rows, key=lambda row: (row["op_id"], row.get("record_index", 0)))
 
 
+def STARTS(second: int, **more: object) -> Row:
+    """Return the position row of member 1."""
+    return PLACE | OF(1, "position", second) | more
+
+
 SENT = S(1, 0, **at(1))
 
 
@@ -106,6 +111,29 @@ VALID: Valid = {
     ),
     "every partition has an owner that receives its records": numbered(
         JOINS(1, 0), OWNS(1, 3, 0, 1), SENT, GIVEN, MINUTE
+    ),
+    "a group that begins at the end of the log gets none of the older records": numbered(
+        JOINS(1, 0), SENT, OWNS(1, 3, 0), STARTS(3, offset=1, asked="latest"), MINUTE
+    ),
+    "a group may begin at the end of the log, which is not told": numbered(
+        JOINS(1, 0), SENT, OWNS(1, 3, 0), STARTS(3, offset=None, asked="latest"), MINUTE
+    ),
+    "a member begins at a position that an operator had set ahead": numbered(
+        JOINS(1, 0),
+        SENT,
+        S(2, 1, **at(1)),
+        OWNS(1, 3, 0),
+        STARTS(3, offset=None, asked="committed", asked_offset=2),
+        MINUTE,
+    ),
+    "a member seeks past the records that wait": numbered(
+        JOINS(1, 0),
+        SENT,
+        S(2, 1, **at(1)),
+        OWNS(1, 3, 0),
+        GIVEN,
+        STARTS(6, offset=2, asked="offset"),
+        MINUTE,
     ),
     "a poll of unknown outcome may have received the waiting record": numbered(
         JOINS(1, 0),
@@ -265,6 +293,27 @@ INVALID: Invalid = {
             MINUTE,
         ),
         [("group-starved", (5, 35))],
+    ),
+    "a record above the position where the group began is never delivered": (
+        numbered(
+            JOINS(1, 0),
+            SENT,
+            S(2, 1, **at(1)),
+            OWNS(1, 3, 0),
+            STARTS(3, offset=1, asked="latest"),
+            MINUTE,
+        ),
+        [("group-starved", (2, 34))],
+    ),
+    "a record that was sent after the group began is never delivered": (
+        numbered(
+            JOINS(1, 0),
+            OWNS(1, 3, 0),
+            STARTS(3, offset=None, asked="latest"),
+            S(1, 0, **at(5)),
+            MINUTE,
+        ),
+        [("group-starved", (3, 33))],
     ),
     "no record of a partition is ever delivered": (
         numbered(JOINS(1, 0), SENT, GIVEN, S(2, 0, **OTHER, **at(6)), MINUTE),

@@ -200,11 +200,31 @@ def _pauses(rows: list[Row], group: str, limit: int) -> list[tuple[Place, int, i
                 (done, op_id)
                 for offset, done, op_id in _acked(rows, place)
                 if offset > highest and done < until and not (is_lost and done <= since)
+                if not _is_passed(rows, group, place, until, offset, done)
             ]
             if until - since > limit and waiting:
                 done, op_id = min(waiting)
                 found.append((place, max(since, done), until, op_id))
     return found
+
+
+def _is_passed(
+    rows: list[Row], group: str, place: Place, until: int, offset: int, done: int
+) -> bool:
+    """Return whether a member began above this record before `until`, or at an untold offset when
+    the record was there."""
+    for row in rows:
+        own = (row["f"], row["type"], row["group"]) == ("position", "ok", group)
+        if not own or (row["topic"], row["partition"]) != place or _at(row) > until:
+            continue
+        start = row["offset"]
+        if row["asked"] == "earliest" and None not in (start, row["log_start"]):
+            start = min(start, row["log_start"])
+        if start is None and row["asked"] in ("offset", "committed"):
+            start = row["asked_offset"]
+        if done <= _at(row) if start is None else offset < start:
+            return True
+    return False
 
 
 def _acked(rows: list[Row], place: Place) -> list[tuple[int, int, int]]:
