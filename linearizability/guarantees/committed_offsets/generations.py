@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import polars as pl
 
+from linearizability.bounds import NEVER
 from linearizability.evidence.removals import setting
 from linearizability.guarantees.committed_offsets.latest import OF_GROUP, with_largest
 from linearizability.history import F, Type
@@ -47,7 +48,8 @@ def of_older_generations(events: pl.LazyFrame, which: pl.Expr = OF_GENERATION) -
     generation was accepted, or after a member owned the partition in a newer generation that
     had received it from the committing member. Where members are known, only commits of another
     member count: under KIP-848 a member may use an older epoch of its own if it already had the
-    partition in it (KIP-1251). For classic members, their own commits count as well."""
+    partition in it (KIP-1251). For classic members, their own commits count as well. A deletion
+    in between excuses a commit: the generations of a deleted group begin with 1 again."""
     columns = (*OF_GROUP, "op_id", "member_id", "generation", "t_invoke_ns", "t_complete_ns")
     commits = events.filter(which).select(columns)
     accepted = events.filter(OF_GENERATION).select(columns, by_owner=pl.lit(False))
@@ -67,7 +69,7 @@ def of_older_generations(events: pl.LazyFrame, which: pl.Expr = OF_GENERATION) -
     )
     by_other = (pl.col("other") != pl.col("member_id")).fill_null(True)
     is_classic = pl.col("is_classic").fill_null(False)
-    return (
+    found = (
         late.join(newer, on=OF_GROUP)
         .join(classic_members(events), on=[*OF_GROUP, "member_id"], how="left")
         .filter(
@@ -76,8 +78,25 @@ def of_older_generations(events: pl.LazyFrame, which: pl.Expr = OF_GENERATION) -
             & (by_other | is_classic)
             & (~pl.col("by_owner") | pl.col("is_classic").is_not_null())
         )
+    )
+    return (
+        found.join(
+            _across_deletions(found, events), on=[*OF_GROUP, "op_id", "newest_op"], how="anti"
+        )
         .sort("newest", "accepted_ns", "newest_op", descending=[True, False, False])
         .unique([*OF_GROUP, "op_id"], keep="first", maintain_order=True)
+    )
+
+
+def _across_deletions(late: pl.LazyFrame, events: pl.LazyFrame) -> pl.LazyFrame:
+    """Return those of the late commits between which and the newer one the group's position was, or
+    may have been, deleted. That is refused to a group with members (KIP-496, KIP-229)."""
+    deletions = events.filter(COMMITTED & IS_DELETION).select(
+        *OF_GROUP, begun_ns="t_invoke_ns", over_ns=pl.col("t_complete_ns").fill_null(NEVER)
+    )
+    return late.join(deletions, on=OF_GROUP).filter(
+        (pl.col("over_ns") >= pl.col("accepted_ns"))
+        & (pl.col("begun_ns") < pl.coalesce("t_complete_ns", "t_invoke_ns"))
     )
 
 

@@ -111,6 +111,22 @@ VALID: Valid = {
         [COMMITS(1), COMMITS(2), ASKS(1, final=False)]
     ),
     "each commit has a newer generation": [COMMITS(1, generation=1), COMMITS(2, generation=2)],
+    "the group was deleted, and its generations begin with 1 again": (
+        [COMMITS(2, generation=5), COMMITS(None), COMMITS(1, generation=1), ASKS(1)]
+    ),
+    "the group may have been deleted, and its generations begin with 1 again": [
+        COMMITS(2, generation=5),
+        COMMITS(None, type="info", t_complete_ns=None),
+        COMMITS(1, generation=1),
+        ASKS(1),
+    ],
+    "the members of a deleted group had committed, and those of its successor own again": [
+        OWNS_BY("classic", **SUCCESSOR),
+        COMMITS(2, **SUCCESSOR),
+        COMMITS(None),
+        OWNS_BY("classic"),
+        COMMITS(1, **OWN),
+    ],
     "commits of two generations overlap": (
         [COMMITS(2, generation=2, t_complete_ns=99), COMMITS(1, generation=1)]
     ),
@@ -266,6 +282,14 @@ INVALID: Invalid = {
     "a member of an older epoch commits after its successor was given the partition": (
         [OWNS_BY("consumer"), OWNS_BY("consumer", **SUCCESSOR), COMMITS(1, **OWN)],
         [("old-generation-commits", (1, 2))],
+    ),
+    "a commit of an older generation is acknowledged; the deletion came before": (
+        [COMMITS(None), COMMITS(2, generation=2), COMMITS(1, generation=1)],
+        [("old-generation-commits", (1, 2))],
+    ),
+    "a commit of an older generation is acknowledged; another position was deleted": (
+        [COMMITS(2, generation=2), COMMITS(None, partition=1), COMMITS(1, generation=1)],
+        [("old-generation-commits", (0, 2))],
     ),
     "a commit of an older generation is acknowledged": (
         [COMMITS(2, generation=2), COMMITS(1, generation=1)],

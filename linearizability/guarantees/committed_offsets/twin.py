@@ -209,7 +209,23 @@ def _newer_before(rows: list[Row], commit: Row) -> list[Row]:
             or r["member_id"] != commit["member_id"]
             or _is_classic(rows, commit)
         )
+        and not _is_deleted_between(rows, r, commit)
     ]
+
+
+def _is_deleted_between(rows: list[Row], newer: Row, commit: Row) -> bool:
+    """Return whether the group's position may have been deleted after the newer commit was
+    answered, and before the other one was."""
+    last_ns = commit["t_invoke_ns"] if commit["t_complete_ns"] is None else commit["t_complete_ns"]
+    return any(
+        r["f"] == "commit_offsets"
+        and r["type"] != "fail"
+        and r["offset"] is None
+        and (r["place"], r["group"]) == (commit["place"], commit["group"])
+        and (r["t_complete_ns"] is None or r["t_complete_ns"] >= newer["t_complete_ns"])
+        and r["t_invoke_ns"] < last_ns
+        for r in rows
+    )
 
 
 def _owners(rows: list[Row]) -> list[Row]:
