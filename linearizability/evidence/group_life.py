@@ -45,6 +45,7 @@ LONG_AGO = -(2**60)
 WATCHED_GAP_NS = 12 * 1_000_000_000
 """The longest pause between polls, in nanoseconds, during which a group counts as watched. No group
 removes a member sooner for not polling."""
+FENCED = "FENCED_INSTANCE_ID"
 ENDS = (F.LEAVE.value, F.CRASH.value)
 Place = tuple[str, int]
 Span = tuple[int, int]
@@ -85,6 +86,8 @@ class Group(NamedTuple):
     without a record)."""
     watched: list[Span]
     pauses: list[Pause]
+    fenced: frozenset[int]
+    """The processes that were told that another one has taken their place (KIP-345)."""
 
 
 class Pause(NamedTuple):
@@ -149,8 +152,9 @@ def lives(rows: pl.LazyFrame) -> Life:
         .group_by("topic", "partition")
         .agg(made_ns=pl.col("t_complete_ns").min())
         .drop_nulls(),
+        rows.filter(OF_GROUP & (pl.col("error") == FENCED)).select("group", "process").unique(),
     ]
-    owned, polls, faults, topics, made = collect_all(asked)
+    owned, polls, faults, topics, made, fenced = collect_all(asked)
     disturbances = disturbed(faults)
     groups = [
         _group(
@@ -159,6 +163,7 @@ def lives(rows: pl.LazyFrame) -> Life:
             owned.filter(group=name),
             polls.filter(group=name),
             disturbances,
+            frozenset(fenced.filter(group=name)["process"]),
         )
         for name in sorted(set(members["group"]))
     ]
@@ -176,6 +181,7 @@ def _group(
     owned: pl.DataFrame,
     polls: pl.DataFrame,
     disturbances: list[Span],
+    fenced: frozenset[int],
 ) -> Group:
     return Group(
         name,
@@ -186,6 +192,7 @@ def _group(
         polls,
         _watched(polls["at_ns"], disturbances),
         [],
+        fenced,
     )
 
 

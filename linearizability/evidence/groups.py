@@ -206,8 +206,9 @@ def _without_part(group: Group, topic: str, partitions: int) -> Iterator[Row]:
 
 def _assigned_twice(group: Group, place: Place) -> Iterator[Row]:
     """Yield one row for the first time in which two members owned the partition in one generation
-    (KIP-848: epoch), if there was one."""
-    owned = _owned(group, place)
+    (KIP-848: epoch), if there was one. A static member that takes another's place has the same
+    generation (KIP-345); the other one learns it from its next request."""
+    owned = [one for one in _owned(group, place) if one[1] not in group.fenced]
     for number, (span, process, op_id, generation) in enumerate(owned):
         for other, other_process, other_op, other_generation in owned[number + 1 :]:
             if other[0] >= span[1]:

@@ -135,6 +135,16 @@ VALID: Valid = {
         STARTS(6, offset=2, asked="offset"),
         MINUTE,
     ),
+    "a static member takes another's place, in the same generation": numbered(
+        JOINS(1, 0),
+        JOINS(2, 0),
+        OWNS(1, 3, 0),
+        OWNS(2, 4, 0),
+        OF(1, "commit_offsets", 5, type="fail", error="FENCED_INSTANCE_ID", **PLACE, offset=1),
+        SENT,
+        GIVEN,
+        MINUTE,
+    ),
     "a poll of unknown outcome may have received the waiting record": numbered(
         JOINS(1, 0),
         OWNS(1, 3, 0),
@@ -322,6 +332,20 @@ INVALID: Invalid = {
     "a record is not delivered within the limits of Kafka's defaults": (
         numbered(OF(1, "subscribe", 0), SENT, GIVEN, S(2, 1, **at(6)), ASKS(1, range(2, 400, 2))),
         [("group-starved", (3, 202))],
+    ),
+    "two members own a partition in one generation, and a third was fenced": (
+        numbered(
+            JOINS(1, 0),
+            JOINS(2, 0),
+            OWNS(1, 3, 0),
+            OWNS(2, 4, 0),
+            OF(3, "commit_offsets", 5, type="fail", error="FENCED_INSTANCE_ID", **PLACE, offset=1),
+            SENT,
+            GIVEN,
+            MINUTE,
+            ASKS(2, range(2, 62, 2)),
+        ),
+        [("assigned-twice", (1000301, 1000402))],
     ),
     "two members own a partition in one generation": (
         numbered(

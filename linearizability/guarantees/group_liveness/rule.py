@@ -22,7 +22,8 @@ class GroupLiveness(Checker):
       than processes that were ever members.
     - `group-starved`: the group received nothing of a partition although an acknowledged plain
       record was waiting there, and no member received anything else in the end.
-    - `assigned-twice`: two members owned a partition at the same time in one generation.
+    - `assigned-twice`: two members owned a partition at the same time in one generation. A member
+      that was told FENCED_INSTANCE_ID does not count: another has taken its place.
     - `session-cut-short`: a member was removed although it had sent a heartbeat within the session
       time-out.
     - `session-outlived`: a member was still accepted 10 s after its session had ended.

@@ -324,7 +324,9 @@ def _without_part(rows: list[Row], group: str, limit: int, topics: set[str]) -> 
 
 
 def _assigned_twice(rows: list[Row], group: str, place: Place) -> Told:
-    owned = _owned(rows, group, place)
+    told = [r for r in rows if (r["group"], r["error"]) == (group, "FENCED_INSTANCE_ID")]
+    fenced = {r["process"] for r in told}
+    owned = [one for one in _owned(rows, group, place) if one[1] not in fenced]
     for number, (span, process, op_id, generation) in enumerate(owned):
         for other, other_process, other_op, other_generation in owned[number + 1 :]:
             alike = generation is not None and generation == other_generation
