@@ -170,5 +170,13 @@ def _message() -> pl.Expr:
         .then(pl.format("InitProducerId accepted {} in a request that {}", epoch, after))
         .when(pl.col("kind") == ENDED)
         .then(pl.format("{} ended transaction {} by a request that {}", epoch, "txn", after))
+        .when(pl.col("producer_epoch") == pl.col("newest"))
+        .then(
+            pl.format(
+                "InitProducerId returned {} again, to a request that began after that epoch was "
+                "known",
+                epoch,
+            )
+        )
         .otherwise(pl.format("InitProducerId returned {} to a request that {}", epoch, after))
     )
