@@ -68,8 +68,8 @@ COLUMNS: Mapping[str, tuple[Any, str]] = {
     "process": (pl.Int32, "logical single-threaded client; -1 is the nemesis"),
     "session": (
         pl.Int32,
-        "grows when the process sets its positions again (assign, seek, "
-        "rebalance, reset, own failed operation): poll order holds within one session",
+        "grows when the process sets its positions again (assign, seek, rebalance, reset, own "
+        "operation that failed or whose outcome is unknown): poll order holds within one session",
     ),
     "client": (pl.String, "client library: confluent, raw, reference, java"),
     "node": (pl.Int32, "node that served it, where known"),

@@ -13,7 +13,7 @@ from linearizability.plans import collect, collect_all, needed, once
 
 READER = [*KEY, "process", "session", "replica", "isolation"]
 """The columns that identify one reader with one run of positions. Seeks, rebalances, resets and the
-process's own failed operations begin a new session (history.COLUMNS, `session`)."""
+process's own operations without success begin a new session (history.COLUMNS, `session`)."""
 
 SESSION = [*KEY, "process", "session"]
 _ASKED_OFFSET = pl.when(pl.col("asked").is_in(["offset", "committed"])).then("asked_offset")
