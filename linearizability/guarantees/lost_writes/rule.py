@@ -84,10 +84,12 @@ class LostWrites(Checker):
             .unique([*KEY, "value", "offset", "op_id"], keep="first", maintain_order=True)
         )
         message = pl.format(
-            "record {} was acknowledged at offset {}, but no read up to offset {} contains it",
+            "record {} was acknowledged at offset {}, but {}",
             "value",
             "offset",
-            pl.col("reach") - 1,
+            pl.when(pl.col("reach") > 0)
+            .then(pl.format("no read up to offset {} contains it", pl.col("reach") - 1))
+            .otherwise(pl.lit("a read of the whole log shows no record")),
         )
         gone = pl.format(
             "record {} was {} at offset {}, but a later read of the whole log does not contain it",

@@ -11,7 +11,7 @@ from linearizability import guarantees
 from linearizability.checkers.table import CHECKERS
 from linearizability.guarantees import GUARANTEES
 from linearizability.hand_written.histories import INVALID, VALID
-from linearizability.hand_written.rows import RAW, P, Row, S, judged
+from linearizability.hand_written.rows import RAW, WHOLE, P, Row, S, judged
 from linearizability.verdict import Validity
 
 
@@ -75,4 +75,11 @@ def test_an_anomaly_says_where_in_words_and_columns() -> None:
     assert dict(anomaly.scope) == {"topic": "t", "partition": 0}
     assert anomaly.message == (
         "t-0: record 11 was acknowledged at offset 0, but no read up to offset 1 contains it"
+    )
+
+
+def test_a_loss_from_an_empty_log_names_no_offset_below_zero() -> None:
+    (anomaly,) = judged("lost_writes", [S(11, 0), WHOLE(0, final=True)]).anomalies
+    assert anomaly.message == (
+        "t-0: record 11 was acknowledged at offset 0, but a read of the whole log shows no record"
     )
