@@ -78,6 +78,20 @@ def test_a_silent_member_is_removed(wire: Wire, version: int) -> None:
     expect(silent.heartbeat(), ErrorCode.UNKNOWN_MEMBER_ID, "Heartbeat error of the silent member")
 
 
+@case("GRPC-24", "SyncGroup", spec="class GroupMetadataManager, classicGroupSync", priority="P1")
+def test_to_ask_for_the_assignment_again_is_no_sign_of_life(wire: Wire) -> None:
+    """A member that sends SyncGroup instead of heartbeats is removed after its session timeout:
+    SyncGroup then gets UNKNOWN_MEMBER_ID (25)."""
+    member = Member.stable(wire, session_timeout_ms=MIN_SESSION_TIMEOUT_MS)
+    error = eventually(
+        lambda: member.try_to_sync().error_code,
+        lambda e: e != ErrorCode.NONE,
+        "the member is removed",
+        3 * MIN_SESSION_TIMEOUT_MS / 1000,
+    )
+    expect(error, ErrorCode.UNKNOWN_MEMBER_ID, "SyncGroup error")
+
+
 @case(
     "GRPC-41",
     "OffsetCommit",

@@ -118,6 +118,16 @@ def test_who_does_not_join_again_in_time_is_dropped(world: World) -> None:
     assert two.heartbeat() == ErrorCode.UNKNOWN_MEMBER_ID
 
 
+def test_a_sync_in_a_stable_group_is_no_sign_of_life(world: World) -> None:
+    one, _ = stable_pair(world)
+    world.wait(SESSION_MS - 1)
+    answer = world.answer_to(one.send_sync())
+    assert answer is not None
+    assert answer.error_code == ErrorCode.NONE
+    world.wait(1)
+    assert one.heartbeat() == ErrorCode.UNKNOWN_MEMBER_ID
+
+
 def test_a_silent_member_expires_after_its_session_timeout(world: World) -> None:
     one, two = stable_pair(world)
     world.wait(SESSION_MS - 1)

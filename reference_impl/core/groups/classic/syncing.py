@@ -39,8 +39,8 @@ def sync(coordinator: GroupCoordinator, request: Request) -> Iterator[Effect]:
         raise Refused(ErrorCode.REBALANCE_IN_PROGRESS)
     group.pending_syncs.discard(member.member_id)
     if group.state is State.STABLE:
-        yield answers.synced(request, group, member)  # a retry, or a late request
-        yield from timers.expect_heartbeat(group, member)
+        # A retry, or a late request; as in Kafka, it is no sign of life.
+        yield answers.synced(request, group, member)
     elif member.member_id == group.leader:
         member.awaiting_sync = request
         given_out = {row.member_id: bytes(row.assignment) for row in body.assignments}
