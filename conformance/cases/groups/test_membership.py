@@ -151,13 +151,15 @@ def test_a_stranger_cannot_leave(wire: Wire, version: int) -> None:
 @case("GRPC-43", "LeaveGroup", spec="KIP-394; class GroupMetadataManager", priority="P1")
 def test_who_was_given_an_id_may_leave_before_it_joins(wire: Wire, version: int) -> None:
     """LeaveGroup of a member that was given an id, and has not joined with it, gets no error; then
-    the id gets UNKNOWN_MEMBER_ID (25), and a rebalance does not wait for it."""
+    the id gets UNKNOWN_MEMBER_ID (25). A rebalance begins, REBALANCE_IN_PROGRESS (27) for a
+    Heartbeat of another member, and does not wait for the id."""
     member = Member.stable(wire)
     newcomer = Member.of(wire, member.group, versions={"LeaveGroup": version})
     newcomer.get_member_id()
     answer = newcomer.leave()
     expect(answer.error_code, ErrorCode.NONE, "error")
     expect([m.error_code for m in answer.members], [0] if version >= 3 else [], "member errors")
+    expect(member.heartbeat(), REBALANCING, "Heartbeat error of the member")
     error = newcomer.try_to_join().error_code
     expect(error, ErrorCode.UNKNOWN_MEMBER_ID, "JoinGroup error afterwards")
     expect(member.try_to_join().error_code, ErrorCode.NONE, "JoinGroup error of the member")

@@ -128,6 +128,21 @@ def test_a_sync_in_a_stable_group_is_no_sign_of_life(world: World) -> None:
     assert one.heartbeat() == ErrorCode.UNKNOWN_MEMBER_ID
 
 
+def test_who_leaves_before_it_joins_begins_a_rebalance(world: World) -> None:
+    one, _ = stable_pair(world)
+    newcomer = Client(world, 3)
+    newcomer.send_join()
+    assert newcomer.leave() == 0
+    assert one.heartbeat() == ErrorCode.REBALANCE_IN_PROGRESS
+
+
+def test_who_leaves_an_empty_group_before_it_joins_begins_nothing(world: World) -> None:
+    newcomer = Client(world, 1)
+    newcomer.send_join()
+    assert newcomer.leave() == 0
+    assert state(world) is State.EMPTY
+
+
 def test_a_silent_member_expires_after_its_session_timeout(world: World) -> None:
     one, two = stable_pair(world)
     world.wait(SESSION_MS - 1)

@@ -28,8 +28,9 @@ def leave(
     elif member_id in group.pending_members:
         group.pending_members.discard(member_id)
         yield from timers.forget_pending(group, member_id)
-        if group.state is State.PREPARING_REBALANCE and not group.is_initial_rebalance:
-            yield from rebalance.complete_or_wait(coordinator, group)
+        if group.state is not State.EMPTY:
+            # As in Kafka, each leaver begins a rebalance, also one that had no part in the group.
+            yield from rebalance.change(coordinator, group)
         return
     member = group.checked_member(member_id, instance_id)
     if coordinator.rules.lets_go(member, group.members):
