@@ -192,3 +192,21 @@ def test_a_rebalance_waits_as_long_as_its_most_patient_member(wire: Wire, versio
     answers = [first.finish_joining(), second.finish_joining()]
     expect_generation([a.generation_id for a in answers], before)
     expect(max(len(a.members) for a in answers), 2, "members in the response to the leader")
+
+
+@case("GRPC-44", "JoinGroup", spec="KIP-62; class GroupMetadataManager", priority="P2")
+def test_who_joins_later_gives_the_others_no_more_time(wire: Wire) -> None:
+    """The time to join runs from the begin of a rebalance: another member that joins meanwhile does
+    not extend it for a member that has not joined again, which is removed when it is over."""
+    fields = {"rebalance_timeout_ms": 8000, "session_timeout_ms": 30_000}
+    absent = Member.stable(wire, **fields)
+    second, third = (Member.of(wire, absent.group, **fields) for _ in range(2))
+    second.begin_to_join()
+    began = time.monotonic()
+    expect_that(second.connection.is_silent(6.0), "before the time is over", "silence", "an answer")
+    third.begin_to_join()
+    second.finish_joining()
+    needed_s = time.monotonic() - began
+    expect_that(needed_s < 12, "seconds until the generation", "8 after its begin", needed_s)
+    third.finish_joining()
+    expect(absent.heartbeat(), ErrorCode.UNKNOWN_MEMBER_ID, "Heartbeat error of the absent member")

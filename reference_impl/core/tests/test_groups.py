@@ -118,6 +118,20 @@ def test_who_does_not_join_again_in_time_is_dropped(world: World) -> None:
     assert two.heartbeat() == ErrorCode.UNKNOWN_MEMBER_ID
 
 
+def test_who_joins_later_gives_the_others_no_more_time(world: World) -> None:
+    one, two = stable_pair(world)
+    three, four = Client(world, 3), Client(world, 4)
+    three.join()
+    one.send_join()
+    for _ in range(3):
+        world.wait(REBALANCE_MS // 4)
+        two.heartbeat()
+    four.join()
+    world.wait(REBALANCE_MS // 4)
+    assert one.take() is not None
+    assert two.heartbeat() == ErrorCode.UNKNOWN_MEMBER_ID
+
+
 def test_a_sync_in_a_stable_group_is_no_sign_of_life(world: World) -> None:
     one, _ = stable_pair(world)
     world.wait(SESSION_MS - 1)

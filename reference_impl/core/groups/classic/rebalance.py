@@ -21,8 +21,7 @@ def change(coordinator: GroupCoordinator, group: ClassicGroup) -> Iterator[Effec
     """React to a changed membership: begin a rebalance, or complete the running one if all have
     joined."""
     if group.state is State.PREPARING_REBALANCE:
-        if not group.is_initial_rebalance:
-            yield from complete_or_wait(coordinator, group)
+        yield from complete_if_joined(coordinator, group)
     else:
         yield from prepare(coordinator, group)
 
@@ -42,7 +41,8 @@ def prepare(coordinator: GroupCoordinator, group: ClassicGroup) -> Iterator[Effe
         yield from timers.delay_first_rebalance(group, delay_ms, remaining_ms)
     else:
         group.move(Move.MEMBERSHIP_CHANGES)
-        yield from complete_or_wait(coordinator, group)
+        yield from timers.wait_for_joins(group, group.rebalance_timeout_ms())
+        yield from complete_if_joined(coordinator, group)
 
 
 def initial_delay_is_over(
@@ -62,13 +62,13 @@ def initial_delay_is_over(
         yield from complete_join(coordinator, group)
 
 
-def complete_or_wait(coordinator: GroupCoordinator, group: ClassicGroup) -> Iterator[Effect]:
-    """Begin the generation if all members have joined, else wait for the others until their
-    rebalance timeout."""
+def complete_if_joined(coordinator: GroupCoordinator, group: ClassicGroup) -> Iterator[Effect]:
+    """Begin the generation if a rebalance, other than the first, waits for nobody any more. If not,
+    the time to join goes on: nobody extends it (maybeCompleteJoinPhase)."""
+    if group.state is not State.PREPARING_REBALANCE or group.is_initial_rebalance:
+        return
     if coordinator.rules.is_join_over(group, timed_out=False):
         yield from complete_join(coordinator, group)
-    else:
-        yield from timers.wait_for_joins(group, group.rebalance_timeout_ms())
 
 
 def complete_join(coordinator: GroupCoordinator, group: ClassicGroup) -> Iterator[Effect]:
@@ -192,8 +192,7 @@ def timer_fired(
             yield from session_timed_out(coordinator, group, str(rest[0]))
         case timers.PENDING_MEMBER:
             group.pending_members.discard(str(rest[0]))
-            if group.state is State.PREPARING_REBALANCE and not group.is_initial_rebalance:
-                yield from complete_or_wait(coordinator, group)
+            yield from complete_if_joined(coordinator, group)
         case timers.JOIN:
             if coordinator.rules.is_join_over(group, timed_out=True):
                 yield from complete_join(coordinator, group)
