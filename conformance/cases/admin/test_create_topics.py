@@ -256,10 +256,31 @@ def test_far_too_many_partitions_are_refused(wire: Wire, version: int) -> None:
     found = create(wire, version, *several, validate_only=True)
     errors = {name: result.error_code for name, result in found.items()}
     expect(errors, {t.name: ErrorCode.POLICY_VIOLATION for t in several}, "errors of two topics")
-    # With its own record a topic of 10,000 is one too many for Apache Kafka 4.3.1.
     most = creatable(wire.new_name(), 9_999)
     error = create(wire, version, most, validate_only=True)[most.name].error_code
     expect(error, ErrorCode.NONE, "error of 9,999 partitions")
+
+
+@case(
+    "ADMIN-16",
+    "CreateTopics",
+    versions=ALL,
+    spec="class QuorumController, MAX_RECORDS_PER_USER_OP",
+    priority="P2",
+)
+def test_more_records_than_a_batch_has_are_refused(wire: Wire, version: int) -> None:
+    """A request that needs more than 10,000 records of metadata, one for each topic, partition and
+    configuration, gets POLICY_VIOLATION (44) for each of its topics; a topic that is refused for
+    another reason needs none."""
+    for partitions, configs in ((10_000, {}), (9_999, {"retention_ms": "86400000"})):
+        topic = creatable(wire.new_name(), partitions, **configs)
+        error = create(wire, version, topic, validate_only=True)[topic.name].error_code
+        expect(error, ErrorCode.POLICY_VIOLATION, f"error of {partitions:,} partitions")
+    most, refused = creatable(wire.new_name(), 9_998, retention_ms="86400000"), creatable("a/b")
+    found = create(wire, version, most, refused, validate_only=True)
+    errors = {name: result.error_code for name, result in found.items()}
+    expected = {most.name: ErrorCode.NONE, "a/b": ErrorCode.INVALID_TOPIC_EXCEPTION}
+    expect(errors, expected, "errors of 10,000 records")
 
 
 @case("ADMIN-18", "CreateTopics", versions=ALL, spec="KIP-590", priority="P1")

@@ -218,3 +218,34 @@ def test_every_topic_asked_for_has_a_result(wire: Wire, version: int) -> None:
     }
     expect({r.name: r.error_code for r in answer.results}, errors, "errors")
     expect(len(answer.results), len(entries), "number of results")
+
+
+@case("ADMIN-34", "CreatePartitions", spec="class ReplicationControlManager", priority="P2")
+def test_far_too_many_new_partitions_are_refused(wire: Wire, version: int) -> None:
+    """Up to 10,000 new partitions in one request are valid, of one topic or of several; a topic
+    that needs more than are left gets UNKNOWN_SERVER_ERROR (-1) or POLICY_VIOLATION (44)."""
+    names = wire.create_topic().name, wire.create_topic().name
+    refusals = {ErrorCode.UNKNOWN_SERVER_ERROR, ErrorCode.POLICY_VIOLATION}
+    for counts, refused in (
+        ((10_000,), 0),
+        ((10_001,), 1),
+        ((6_000, 4_000), 0),
+        ((6_000, 4_001), 1),
+    ):
+        topics = [
+            part(
+                "CreatePartitions",
+                "CreatePartitionsTopic",
+                name=name,
+                count=1 + count,
+                assignments=None,
+            )
+            for name, count in zip(names, counts, strict=False)
+        ]
+        answer = wire.call(
+            "CreatePartitions", version, topics=topics, timeout_ms=20_000, validate_only=True
+        )
+        # A broker may handle the topics in any order.
+        found = ["refused" if r.error_code in refusals else r.error_code for r in answer.results]
+        expected = ["refused"] * refused + [0] * (len(counts) - refused)
+        expect(sorted(found, key=str, reverse=True), expected, f"errors of {counts} new ones")

@@ -25,6 +25,9 @@ from reference_impl.wire import ErrorCode, Struct
 PARTITIONS_MAX = 10_000
 """The most partitions that one request may create
 (ReplicationControlManager.MAX_PARTITIONS_PER_BATCH)."""
+RECORDS_MAX = 10_000
+"""The most records of metadata that one request may need (QuorumController.
+MAX_RECORDS_PER_USER_OP)."""
 BY_DEFAULT = -1
 FIRST_STRIPES = 997
 """The number of possible positions at which the placement of replicas may begin; it is larger than
@@ -117,7 +120,8 @@ def plan_growth(
     count: int,
     assignments: Sequence[Sequence[int]] | None,
 ) -> list[tuple[int, tuple[int, ...]]]:
-    """Return (index, replicas) of the partitions that grow a topic to `count`, or raise Refused."""
+    """Return (index, replicas) of the partitions that grow a topic to `count`, at least one too
+    many if they are too many for a request. Raise Refused if the topic may not grow so."""
     has = len(topic.partitions)
     if count == has:
         raise Refused(ErrorCode.INVALID_PARTITIONS, f"Topic already has {has} partition(s).")
@@ -127,14 +131,12 @@ def plan_growth(
             f"The topic {topic.name} currently has {has} partition(s); {count} would not be an"
             " increase.",
         )
-    refused = refused_number(count - has)
-    if refused is not None:
-        raise refused
     factor = len(topic.partitions[0].replicas)
     if assignments is None:
         brokers = controller.image.brokers.values()
         # Continue the stripes after the existing partitions.
-        found = placed(brokers, count - has, factor, _first_stripe(topic.topic_id) + has)
+        new = min(count - has, RECORDS_MAX + 1)
+        found = placed(brokers, new, factor, _first_stripe(topic.topic_id) + has)
         return list(enumerate(found, has))
     if len(assignments) != count - has:
         raise Refused(

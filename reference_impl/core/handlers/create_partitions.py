@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from functools import partial
 
 from reference_impl.core.controller.controller import Controller
-from reference_impl.core.controller.topic_changes import grow_topic, plan_growth
+from reference_impl.core.controller.topic_changes import RECORDS_MAX, grow_topic, plan_growth
 from reference_impl.core.effects import Effect, GiveWay, Respond
 from reference_impl.core.events import Request
 from reference_impl.core.refused import TIMED_OUT, Refused
@@ -26,13 +26,17 @@ def handle_create_partitions(controller: Controller, request: Request) -> Iterat
             # Kafka's controller gives up before it begins (KafkaEventQueue.java, deadlines).
             yield Respond(request, timed_out(request.body))
             return
-    rows = []
+    rows, left = [], RECORDS_MAX
     for wanted in {topic.name: topic for topic in request.body.topics}.values():
         yield GiveWay(request)
         row = RESPONSE.struct("CreatePartitionsTopicResult", name=wanted.name)
         rows.append(row)
         try:
-            grow_one(controller, request, wanted, times[wanted.name])
+            left = grow_one(controller, request, wanted, times[wanted.name], left)
+            if left < 0:
+                # An unexpected exception in Kafka, whose list of records is full then.
+                left = 0
+                raise Refused(ErrorCode.UNKNOWN_SERVER_ERROR)
         except Refused as refused:
             row.error_code, row.error_message = refused.code, refused.message
     # RESPOND
@@ -62,8 +66,11 @@ def timed_out(body: Struct) -> Struct:
     return RESPONSE.new(results=rows)
 
 
-def grow_one(controller: Controller, request: Request, wanted: Struct, times: int) -> None:
-    """Grow one topic, or raise Refused."""
+def grow_one(
+    controller: Controller, request: Request, wanted: Struct, times: int, left: int
+) -> int:
+    """Grow one topic, and return how many of the `left` records the request may still need. If that
+    is negative, the topic has not grown. Raise Refused if it may not grow."""
     # VALIDATE
     if times > 1:
         raise Refused(ErrorCode.INVALID_REQUEST, "Duplicate topic name.")
@@ -80,5 +87,7 @@ def grow_one(controller: Controller, request: Request, wanted: Struct, times: in
     )
     # DEDUPLICATE: a topic that has as many already was refused above, as in Kafka.
     # APPLY
-    if not request.body.validate_only:
+    left -= len(growth)
+    if left >= 0 and not request.body.validate_only:
         grow_topic(controller, topic, growth)
+    return left

@@ -10,6 +10,7 @@ from reference_impl.core.configs.entries import topic_entries
 from reference_impl.core.controller.controller import Controller
 from reference_impl.core.controller.topic_changes import (
     BY_DEFAULT,
+    RECORDS_MAX,
     NewTopic,
     plan_topic,
     publish_topic,
@@ -27,6 +28,9 @@ from reference_impl.core.security.authorization.permissions import (
 from reference_impl.wire import ErrorCode, Struct, definition
 
 RESPONSE = definition("CreateTopicsResponse")
+TOO_MANY_RECORDS = Refused(
+    ErrorCode.POLICY_VIOLATION, "Unable to perform excessively large batch operation."
+)
 
 
 def handle_create_topics(controller: Controller, request: Request) -> Iterator[Effect]:
@@ -43,6 +47,10 @@ def handle_create_topics(controller: Controller, request: Request) -> Iterator[E
     asked_of = partial(partitions_in, controller)
     partitions = yield from for_each(request, request.body.topics, asked_of)
     too_many = refused_number(sum(partitions))
+    if too_many is None and sum(partitions) + records_beside(request.body) > RECORDS_MAX:
+        needed_of = partial(records_of, controller, request, times)
+        if sum((yield from for_each(request, request.body.topics, needed_of))) > RECORDS_MAX:
+            too_many = TOO_MANY_RECORDS
     answered = set()
     for wanted in request.body.topics:
         yield GiveWay(request)
@@ -80,14 +88,29 @@ def partitions_in(controller: Controller, wanted: Struct) -> int:
     return max(0, int(wanted.num_partitions))
 
 
-def create_one(controller: Controller, request: Request, wanted: Struct, times: int) -> Struct:
-    """Create one topic, or raise Refused."""
-    # VALIDATE
+def records_beside(body: Struct) -> int:
+    """Return how many records the topics of a request need besides those of their partitions."""
+    return sum(1 + len(topic.configs) for topic in body.topics)
+
+
+def records_of(
+    controller: Controller, request: Request, times: Mapping[str, int], wanted: Struct
+) -> int:
+    """Return how many records a topic needs: none if it is refused."""
+    try:
+        topic = planned(controller, request, wanted, times[wanted.name])
+    except Refused:
+        return 0
+    return 1 + len(topic.configs) + len(topic.assignments)
+
+
+def planned(controller: Controller, request: Request, wanted: Struct, times: int) -> NewTopic:
+    """Return the plan of one topic, or raise Refused."""
     if times > 1:
         raise Refused(ErrorCode.INVALID_REQUEST, "Duplicate topic name.")
     if not controller.access.may(request, CREATE_IN_CLUSTER):
         controller.access.require(request, CREATE_TOPIC, wanted.name)
-    topic = plan_topic(
+    return plan_topic(
         controller,
         wanted.name,
         wanted.num_partitions,
@@ -95,6 +118,12 @@ def create_one(controller: Controller, request: Request, wanted: Struct, times: 
         assignments_of(wanted),
         {config.name: config.value for config in wanted.configs},
     )
+
+
+def create_one(controller: Controller, request: Request, wanted: Struct, times: int) -> Struct:
+    """Create one topic, or raise Refused."""
+    # VALIDATE
+    topic = planned(controller, request, wanted, times)
     # DEDUPLICATE: a name that exists was refused above.
     # APPLY
     if not request.body.validate_only:

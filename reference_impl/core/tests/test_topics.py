@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 import pytest
@@ -251,6 +252,45 @@ def test_too_many_partitions_are_refused_whatever_topics_they_are_of() -> None:
     answer = world.call(ApiKey.CREATE_TOPICS, 7, topics=rows)
     assert [row.error_code for row in answer.topics] == [ErrorCode.POLICY_VIOLATION] * 2
     assert world.node.broker.image.topics == {}
+
+
+@pytest.mark.parametrize(("partitions", "configs"), [(10_000, 0), (9_999, 1), (9_998, 2)])
+def test_a_request_that_needs_too_many_records_is_refused(partitions: int, configs: int) -> None:
+    world = World()
+    entries = [
+        CREATE.struct("CreatableTopicConfig", name=name, value="86400000")
+        for name in ("retention.ms", "segment.ms")[:configs]
+    ]
+    of = partial(CREATE.struct, "CreatableTopic", replication_factor=1)
+    rows = [
+        of(name="a", num_partitions=partitions, configs=entries),
+        of(name="a/b", num_partitions=1),
+    ]
+    for fewer, expected in ((0, [44, 44]), (1, [0, 17])):
+        rows[0].num_partitions = partitions - fewer
+        answer = world.call(ApiKey.CREATE_TOPICS, 7, topics=rows, timeout_ms=1, validate_only=True)
+        assert [row.error_code for row in answer.topics] == expected
+
+
+def test_topics_do_not_grow_by_too_many_partitions_in_one_request() -> None:
+    world = World()
+    world.create_topic("a", 1)
+    world.create_topic("b", 1)
+    of = request_definition(ApiKey.CREATE_PARTITIONS)
+    for new, expected in (
+        ((6_000, 4_000), [0, 0]),
+        ((6_000, 4_001), [0, -1]),
+        ((10_001, 1), [-1, -1]),
+        ((2**31 - 2,), [-1]),
+    ):
+        rows = [
+            of.struct("CreatePartitionsTopic", name=name, count=1 + count, assignments=None)
+            for name, count in zip("ab", new, strict=False)
+        ]
+        answer = world.call(
+            ApiKey.CREATE_PARTITIONS, 3, topics=rows, timeout_ms=1, validate_only=True
+        )
+        assert [row.error_code for row in answer.results] == expected
 
 
 @pytest.mark.parametrize(
