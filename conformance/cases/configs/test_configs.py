@@ -231,7 +231,9 @@ def test_only_a_list_is_appended_to(wire: Wire, version: int) -> None:
 @case("CONF-28", "IncrementalAlterConfigs", spec="KIP-339; class ConfigAdminManager", priority="P1")
 def test_a_change_that_says_nothing_changes_nothing(wire: Wire, version: int) -> None:
     """A SET, APPEND or SUBTRACT without a value gets INVALID_REQUEST (42), an operation that does
-    not exist that or UNKNOWN_SERVER_ERROR (-1), and nothing is changed."""
+    not exist that or UNKNOWN_SERVER_ERROR (-1), and nothing is changed, also of another topic that
+    gets an error for it."""
+    other = wire.create_topic().name
     topic = wire.create_topic(config={"cleanup.policy": "compact"}).name
     before = setting(wire, topic, "cleanup.policy")
     without = [change("cleanup.policy", None, Operation(number)) for number in (0, 2, 3)]
@@ -241,10 +243,18 @@ def test_a_change_that_says_nothing_changes_nothing(wire: Wire, version: int) ->
         expect(errors, {topic: ErrorCode.INVALID_REQUEST}, what)
     strange = change("cleanup.policy", "delete")
     strange.config_operation = 9
-    error = alter(wire, version, {topic: [strange]})[topic]
-    # An unexpected exception in Apache Kafka 4.3.1, which looks the number up in a table.
+    errors = alter(wire, version, {other: [change("retention.ms", DAY_MS)], topic: [strange]})
+    # An unexpected exception in the controller of Apache Kafka 4.3.1, which ends the request.
     refusals = {ErrorCode.INVALID_REQUEST, ErrorCode.UNKNOWN_SERVER_ERROR}
-    expect(error, refusals, "error of operation 9")
+    expect(errors[topic], refusals, "error of operation 9")
+    expect(errors[other], {ErrorCode.NONE, errors[topic]}, "error of the topic beside it")
+    if errors[other] == ErrorCode.NONE:
+        wait_for(wire, other, "retention.ms", DAY_MS)
+    else:
+        source = setting(wire, other, "retention.ms")[1]
+        expect_that(
+            source != Source.DYNAMIC_TOPIC, "source of the topic beside it", "not its own", source
+        )
     expect(setting(wire, topic, "cleanup.policy"), before, "(value, source) afterwards")
 
 

@@ -33,16 +33,22 @@ from reference_impl.wire import Definition, ErrorCode, Struct
 
 Overriding = Callable[[Configured, Struct], Mapping[str, str]]
 """A function from a row of the request to the resource's overrides afterwards. Raises Refused."""
+Spoiling = Callable[[Struct], bool]
+"""Whether the controller gives up the whole request at a resource of it that has the right form."""
 
 
 def alter_all(
-    controller: Controller, request: Request, response: Definition, wanted: Overriding
+    controller: Controller,
+    request: Request,
+    response: Definition,
+    wanted: Overriding,
+    spoils: Spoiling = lambda _: False,
 ) -> Generator[Effect, None, list[Struct]]:
     """Change each resource completely or not at all, and return the rows of the answer."""
     times = yield from counted(
         request, ((row.resource_type, row.resource_name) for row in request.body.resources)
     )
-    rows = []
+    rows, admitted, spoilt = [], [], False
     for resource in request.body.resources:
         yield GiveWay(request)
         row = response.struct(
@@ -59,6 +65,15 @@ def alter_all(
             may_alter(controller, request, resource)
             if resource.resource_type == BROKER_RESOURCE:
                 check_node_exists(controller, resource.resource_name)
+            admitted.append((resource, row))
+            spoilt = spoilt or spoils(resource)
+        except Refused as refused:
+            row.error_code, row.error_message = refused.code, refused.message
+    for resource, row in admitted:
+        yield GiveWay(request)
+        try:
+            if spoilt:
+                raise Refused(ErrorCode.UNKNOWN_SERVER_ERROR)
             configured = find_configured(controller, resource.resource_type, resource.resource_name)
             after = wanted(configured, resource)
             change_to(controller, configured, after, validate_only=request.body.validate_only)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 
 from reference_impl.core.configs.keys import ConfigType, split_list
-from reference_impl.core.controller.config_changes import Configured
+from reference_impl.core.controller.config_changes import BROKER_RESOURCE, Configured
 from reference_impl.core.controller.controller import Controller
 from reference_impl.core.effects import Effect, Respond
 from reference_impl.core.events import Request
@@ -21,9 +21,22 @@ OPERATIONS = {SET: "SET", DELETE: "DELETE", APPEND: "APPEND", SUBTRACT: "SUBTRAC
 def handle_incremental_alter_configs(controller: Controller, request: Request) -> Iterator[Effect]:
     """Change some keys of some resources."""
     # VALIDATE, DEDUPLICATE and APPLY happen for each resource on its own: change_to.
-    rows = yield from alter_all(controller, request, RESPONSE, changed)
+    rows = yield from alter_all(controller, request, RESPONSE, changed, is_unreadable)
     # RESPOND
     yield Respond(request, RESPONSE.new(responses=rows))
+
+
+def is_unreadable(resource: Struct) -> bool:
+    """Return whether Kafka's controller meets an operation that does not exist, and fails with an
+    exception: the broker has refused those of brokers, and keys without their value, before."""
+    strange = any(row.config_operation not in OPERATIONS for row in resource.configs)
+    valued = all(row.value is not None or is_delete(row) for row in resource.configs)
+    return strange and valued and resource.resource_type != BROKER_RESOURCE
+
+
+def is_delete(row: Struct) -> bool:
+    """Return whether a row removes a key, so that it needs no value."""
+    return bool(row.config_operation == DELETE)
 
 
 def changed(resource: Configured, wanted: Struct) -> Mapping[str, str]:
@@ -32,6 +45,7 @@ def changed(resource: Configured, wanted: Struct) -> Mapping[str, str]:
     after = dict(resource.overrides)
     for row in wanted.configs:
         if row.config_operation not in OPERATIONS:
+            value_of(row)
             raise Refused(
                 ErrorCode.INVALID_REQUEST, f"Unknown operations type {row.config_operation}"
             )

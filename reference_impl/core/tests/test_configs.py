@@ -254,6 +254,45 @@ def test_a_list_that_no_answer_could_hold_is_refused() -> None:
     assert shown(world, TOPIC, "t", key)[0] == first
 
 
+@pytest.mark.parametrize(
+    ("resource_type", "key", "value", "code"),
+    [
+        (2, "retention.ms", "1", ErrorCode.UNKNOWN_SERVER_ERROR),
+        (2, "retention.ms", None, ErrorCode.INVALID_REQUEST),
+        (2, "no.such.key", "1", ErrorCode.UNKNOWN_SERVER_ERROR),
+        (4, "log.retention.ms", "1", ErrorCode.INVALID_REQUEST),
+        (16, "interval.ms", "1000", ErrorCode.UNKNOWN_SERVER_ERROR),
+        (32, "consumer.session.timeout.ms", "50000", ErrorCode.UNKNOWN_SERVER_ERROR),
+    ],
+)
+def test_an_operation_that_does_not_exist_spoils_what_the_controller_gets(
+    resource_type: int, key: str, value: str | None, code: ErrorCode
+) -> None:
+    world = World()
+    world.create_topic("other", 1)
+    world.create_topic("strange", 1)
+    of = request_definition(ApiKey.INCREMENTAL_ALTER_CONFIGS)
+    rows = [
+        of.struct(
+            "AlterConfigsResource",
+            resource_type=kind,
+            resource_name=name,
+            configs=[of.struct("AlterableConfig", name=k, value=v, config_operation=operation)],
+        )
+        for kind, name, k, v, operation in (
+            (2, "other", "retention.ms", "777777", 0),
+            (resource_type, "1" if resource_type == 4 else "strange", key, value, 9),
+            (2, "missing", "retention.ms", "1", 0),
+        )
+    ]
+    answer = world.call(ApiKey.INCREMENTAL_ALTER_CONFIGS, 1, resources=rows)
+    spoilt = code == ErrorCode.UNKNOWN_SERVER_ERROR
+    expected = [code] * 3 if spoilt else [0, code, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION]
+    assert [row.error_code for row in answer.responses] == expected
+    after = {} if spoilt else {"retention.ms": "777777"}
+    assert world.node.broker.image.topics["other"].configs == after
+
+
 def test_validation_alone_changes_nothing() -> None:
     world = World()
     before = world.node.broker.quorum.end_offset
