@@ -78,7 +78,7 @@ def test_a_silent_member_is_removed(wire: Wire, version: int) -> None:
     expect(silent.heartbeat(), ErrorCode.UNKNOWN_MEMBER_ID, "Heartbeat error of the silent member")
 
 
-@case("GRPC-24", "SyncGroup", spec="class GroupMetadataManager, classicGroupSync", priority="P1")
+@case("GRPC-24", "SyncGroup", spec="class GroupMetadataManager, classicGroupSync")
 def test_to_ask_for_the_assignment_again_is_no_sign_of_life(wire: Wire) -> None:
     """A member that sends SyncGroup instead of heartbeats is removed after its session timeout:
     SyncGroup then gets UNKNOWN_MEMBER_ID (25)."""
@@ -197,9 +197,10 @@ def test_a_rebalance_waits_as_long_as_its_most_patient_member(wire: Wire, versio
 @case("GRPC-44", "JoinGroup", spec="KIP-62; class GroupMetadataManager", priority="P2")
 def test_who_joins_later_gives_the_others_no_more_time(wire: Wire) -> None:
     """The time to join runs from the begin of a rebalance: another member that joins meanwhile does
-    not extend it for a member that has not joined again, which is removed when it is over."""
+    not extend it for one that has not joined again. When it is over, that one is removed: its
+    Heartbeat gets UNKNOWN_MEMBER_ID (25)."""
     fields = {"rebalance_timeout_ms": 8000, "session_timeout_ms": 30_000}
-    absent = Member.stable(wire, **fields)
+    absent = Member.stable(wire, "", **fields)
     second, third = (Member.of(wire, absent.group, **fields) for _ in range(2))
     second.begin_to_join()
     began = time.monotonic()

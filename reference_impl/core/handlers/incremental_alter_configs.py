@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 
 from reference_impl.core.configs.keys import ConfigType, split_list
-from reference_impl.core.controller.config_changes import BROKER_RESOURCE, Configured
+from reference_impl.core.controller.config_changes import Configured
 from reference_impl.core.controller.controller import Controller
+from reference_impl.core.controller.image.metadata_image import BROKER_RESOURCE
 from reference_impl.core.effects import Effect, Respond
 from reference_impl.core.events import Request
 from reference_impl.core.handlers.altering_configs import alter_all, value_of
