@@ -107,9 +107,11 @@ def test_minus_one_takes_the_brokers_defaults(wire: Wire, version: int) -> None:
 
 @case("ADMIN-03", "CreateTopics", versions=ALL, spec="class ReplicationControlManager")
 def test_an_existing_topic_is_refused_and_the_others_created(wire: Wire, version: int) -> None:
-    """A name that exists gets TOPIC_ALREADY_EXISTS (36); other topics of the request are
-    created."""
+    """A name that exists gets TOPIC_ALREADY_EXISTS (36), whatever else is wrong with the topic;
+    other topics of the request are created."""
     topic, name = wire.create_topic(), wire.new_name()
+    both_wrong = create(wire, version, creatable(topic.name, 5, no_such_key="1"))[topic.name]
+    expect(both_wrong.error_code, ErrorCode.TOPIC_ALREADY_EXISTS, "error of an unknown key, too")
     results = create(wire, version, creatable(topic.name, 5), creatable(name))
     expect(results[topic.name].error_code, ErrorCode.TOPIC_ALREADY_EXISTS, "error of the old one")
     expect(results[name].error_code, ErrorCode.NONE, "error of the new one")

@@ -239,7 +239,8 @@ def test_without_room_for_a_session_the_fetch_is_still_served(wire: Wire, versio
 @case("FETCH-27", "Fetch", spec="KIP-516; class FetchManager, newContext", priority="P1")
 def test_a_session_by_names_is_not_one_by_ids(wire: Wire) -> None:
     """A session begun with topic names (v12) and continued with topic ids (v13), or the other way
-    round, gets FETCH_SESSION_TOPIC_ID_ERROR (106)."""
+    round, gets FETCH_SESSION_TOPIC_ID_ERROR (106), or INVALID_FETCH_SESSION_EPOCH (71) if its epoch
+    is wrong, too."""
     names, ids = wire.version("Fetch", 12, 12), wire.version("Fetch", 13)
     for first, second in ((names, ids), (ids, names)):
         _, connection, session = opened(wire, first)
@@ -248,6 +249,8 @@ def test_a_session_by_names_is_not_one_by_ids(wire: Wire) -> None:
             answer.error_code, ErrorCode.FETCH_SESSION_TOPIC_ID_ERROR, f"v{first}, then {second}"
         )
         expect(len(answer.responses), 0, "topics in the answer")
+        late = fetch(connection, second, session, 7).error_code
+        expect(late, ErrorCode.INVALID_FETCH_SESSION_EPOCH, "error with another epoch, too")
 
 
 @case("FETCH-28", "Fetch", versions=SESSIONS, spec=SPEC, priority="P1")

@@ -113,6 +113,8 @@ def test_a_member_fetches_in_its_epoch(wire: Wire, version: int) -> None:
         UNKNOWN,
         "error of an unknown member",
     )
+    nobody = fetch_as(member, topic, version, member_id="", member_epoch=-1).error_code
+    expect(nobody, UNKNOWN, "error of an empty id, which is not null")
     for answer in (
         fetch_as(member, topic, version),
         fetch_as(member, topic, version, member_id=None, member_epoch=-1),

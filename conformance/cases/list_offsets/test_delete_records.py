@@ -57,6 +57,21 @@ def test_records_of_internal_topics_are_not_for_clients_to_delete(wire: Wire, ve
     )
 
 
+@case("LIST-23", "DeleteRecords", spec="class KafkaApis, handleDeleteRecords")
+def test_of_two_offsets_of_one_partition_the_last_counts(wire: Wire, version: int) -> None:
+    """A partition that one request names twice has one result, for the offset named last."""
+    topic = of_five(wire)
+    rows = [
+        part("DeleteRecords", "DeleteRecordsPartition", partition_index=0, offset=offset)
+        for offset in (3, 2)
+    ]
+    entry = part("DeleteRecords", "DeleteRecordsTopic", name=topic.name, partitions=rows)
+    body = request("DeleteRecords", topics=[entry], timeout_ms=20_000)
+    answer = wire.leader(topic).call("DeleteRecords", version, body)
+    found = [(p.error_code, p.low_watermark) for t in answer.topics for p in t.partitions]
+    expect(found, [(0, 2)], "(error, low watermark)")
+
+
 @case("LIST-24", "DeleteRecords", spec="KIP-107, DeleteRecordsRequest")
 def test_minus_one_deletes_up_to_the_high_watermark(wire: Wire, version: int) -> None:
     """DeleteRecords of offset -1 deletes everything below the high watermark."""

@@ -264,7 +264,7 @@ def test_an_unknown_topic_is_refused(wire: Wire, version: int) -> None:
 @case("OFFS-13", "OffsetCommit", versions=COMMIT, spec="offset.metadata.max.bytes", priority="P1")
 def test_metadata_is_limited(wire: Wire, version: int) -> None:
     """Metadata as long as offset.metadata.max.bytes are kept; one byte more gets
-    OFFSET_METADATA_TOO_LARGE (12)."""
+    OFFSET_METADATA_TOO_LARGE (12). Kafka counts characters, not bytes."""
     topic, group = wire.create_topic(), wire.new_name("group")
     most = limit(wire, "offset.metadata.max.bytes", 4096)
     expect(
@@ -276,6 +276,8 @@ def test_metadata_is_limited(wire: Wire, version: int) -> None:
         "errors of one byte more",
     )
     expect(committed(wire, group, topic), Committed(5, "m" * most), "committed")
+    errors = try_to_commit(wire, group, topic, {0: 7}, version, metadata="\u00fc" * most)
+    expect(errors, {0: 0}, "errors of as many characters of two bytes")
 
 
 @case(

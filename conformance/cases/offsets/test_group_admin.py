@@ -201,6 +201,17 @@ def test_an_empty_group_is_deleted_with_its_offsets(wire: Wire, version: int) ->
     expect(delete(wire, group, version), ErrorCode.GROUP_ID_NOT_FOUND, "error of a second delete")
 
 
+@case("OFFS-23", "DeleteGroups", spec="class KafkaApis, handleDeleteGroups")
+def test_a_group_named_twice_is_deleted_once(wire: Wire, version: int) -> None:
+    """A group that one request names twice has one result, NONE."""
+    topic, group = wire.create_topic(), wire.new_name("group")
+    commit(wire, group, topic, {0: 5})
+    answer = group_connection(wire, group).call(
+        "DeleteGroups", version, groups_names=[group, group]
+    )
+    expect([(r.group_id, r.error_code) for r in answer.results], [(group, 0)], "results")
+
+
 @case("OFFS-23", "DeleteGroups", spec="KIP-229")
 def test_a_group_with_members_is_not_deleted(wire: Wire, version: int) -> None:
     """Deleting a group that has members gets NON_EMPTY_GROUP (68) and changes nothing; an unknown

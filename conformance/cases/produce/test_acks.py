@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+from uuid import uuid4
+
 import pytest
 
 from conformance.case import case, expect, expect_that
 from conformance.wire import Topic, Wire, batch, eventually, request
 from reference_impl.wire import ErrorCode
+
+TOPIC_IDS_SINCE = 13
+"""The version of Produce that names topics by id (KIP-516)."""
 
 
 @case("PROD-01", "Produce", versions=(3, 13), spec="ProduceResponse.json, field BaseOffset")
@@ -65,8 +70,15 @@ def test_an_error_under_acks_0_closes_the_connection(wire: Wire, version: int) -
 @pytest.mark.parametrize("acks", [2, -2, 32767], ids="acks={}".format)
 @case("PROD-05", "Produce", versions=(3, 13), spec="ProduceRequest.json, field Acks")
 def test_acks_other_than_minus1_0_1_are_refused(wire: Wire, version: int, acks: int) -> None:
-    """The answer carries INVALID_REQUIRED_ACKS (21), and nothing is appended."""
+    """The answer carries INVALID_REQUIRED_ACKS (21), and nothing is appended; a topic that does not
+    exist gets UNKNOWN_TOPIC_OR_PARTITION (3), from v13 on UNKNOWN_TOPIC_ID (100)."""
     topic = wire.create_topic()
+    nowhere = Topic(wire.new_name("missing"), uuid4(), 1)
+    body = wire.produce_request(nowhere, batch(b"a").encode(), acks=acks)
+    error = wire.leader(topic).call("Produce", version, body).responses[0]
+    by_id = version >= TOPIC_IDS_SINCE
+    unknown = ErrorCode.UNKNOWN_TOPIC_ID if by_id else ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+    expect(error.partition_responses[0].error_code, unknown, "error of no topic")
     answer = wire.produce(topic, batch(b"a").encode(), version, acks=acks)
     expect(answer.error_code, ErrorCode.INVALID_REQUIRED_ACKS, "error")
     expect(wire.values(topic), [], "records of the partition")

@@ -143,4 +143,6 @@ def test_each_bad_record_is_named(wire: Wire, version: int) -> None:
     said = [bool(e.batch_index_error_message) for e in answer.record_errors]
     expect(said, [True, True], "is there a message for each record")
     expect(bool(answer.error_message), True, "is there a message for the partition")
+    compressed = raw_batch(encode_records(records), 4, Compression.GZIP)
+    expect(wire.produce(topic, compressed, version).error_code, INVALID, "error, compressed")
     expect(wire.end_offset(topic), 0, "end offset")

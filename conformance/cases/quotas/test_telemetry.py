@@ -171,6 +171,8 @@ def test_metrics_are_pushed_once_an_interval(wire: Wire, version: int) -> None:
         told = asked_until(who, [METRIC])
         expect(who.push(told), ErrorCode.NONE, "error of the first")
         expect(who.push(told), TOO_EARLY, "error of the second")
+        other = who.push(told, subscription_id=told.subscription_id + 1)
+        expect(other, TOO_EARLY, "error of one for another subscription")
         wait_ms(INTERVAL_MS + 50)
         expect(who.push(told, metrics=b""), ErrorCode.NONE, "error after the interval")
         expect(who.push(told, metrics=b""), TOO_EARLY, "error after that")
