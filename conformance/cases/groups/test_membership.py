@@ -11,6 +11,7 @@ from conformance.clients.members import (
     Member,
     beside,
     expect_generation,
+    rebalanced,
     stable_pair,
 )
 from conformance.wire import Wire, eventually, part
@@ -211,3 +212,27 @@ def test_who_joins_later_gives_the_others_no_more_time(wire: Wire) -> None:
     expect_that(needed_s < 12, "seconds until the generation", "8 after its begin", needed_s)
     third.finish_joining()
     expect(absent.heartbeat(), ErrorCode.UNKNOWN_MEMBER_ID, "Heartbeat error of the absent member")
+
+
+@case("GRPC-45", "LeaveGroup", versions=(3, 5), spec="class GroupMetadataManager", priority="P1")
+def test_who_waits_and_is_removed_is_told(wire: Wire, version: int) -> None:
+    """A member that is removed while its JoinGroup waits gets UNKNOWN_MEMBER_ID (25) for it."""
+    leader, follower = stable_pair(wire, versions={"LeaveGroup": version})
+    leader.ask_to_join()
+    follower.wait_for_state("PreparingRebalance")
+    leave(follower, (leader.member_id, None))
+    error = leader.answer_to_join().error_code
+    expect(error, ErrorCode.UNKNOWN_MEMBER_ID, "JoinGroup error")
+
+
+@case("GRPC-45", "SyncGroup", spec="class GroupMetadataManager, prepareRebalance", priority="P1")
+def test_who_waits_for_a_leader_that_leaves_is_told(wire: Wire, version: int) -> None:
+    """A SyncGroup that waits for the leader's gets REBALANCE_IN_PROGRESS (27) if the leader leaves
+    instead."""
+    versions = {"SyncGroup": version}
+    first = Member.stable(wire, versions=versions)
+    leader, follower = rebalanced(first, Member.of(wire, first.group, versions=versions))
+    follower.ask_to_sync()
+    expect_that(follower.connection.is_silent(0.5), "before the leader's", "silence", "an answer")
+    leader.leave()
+    expect(follower.answer_to_sync().error_code, REBALANCING, "SyncGroup error")

@@ -114,9 +114,14 @@ def test_an_epoch_below_minus_2_is_refused(wire: Wire, version: int) -> None:
 
 @case("GRP8-05", "ConsumerGroupHeartbeat", spec="KIP-848, Server-side Assignor")
 def test_an_unknown_assignor_is_refused(wire: Wire, version: int) -> None:
-    """An assignor that the broker lacks gets UNSUPPORTED_ASSIGNOR (112), and there is no group."""
-    member = ConsumerMember.of(wire, wire.create_topic(), version=version)
+    """An assignor that the broker lacks gets UNSUPPORTED_ASSIGNOR (112), and there is no group; the
+    same from a member."""
+    topic = wire.create_topic()
+    member = ConsumerMember.of(wire, topic, version=version)
     refused(member, ErrorCode.UNSUPPORTED_ASSIGNOR, server_assignor="never-heard-of")
+    member = ConsumerMember.stable(wire, topic, version=version)
+    error = member.try_to_beat(server_assignor="never-heard-of").error_code
+    expect(error, ErrorCode.UNSUPPORTED_ASSIGNOR, "error of a member's heartbeat")
 
 
 @case(

@@ -147,10 +147,13 @@ def test_max_timestamp_finds_its_first_record(wire: Wire, version: int) -> None:
 def test_a_special_timestamp_of_a_later_version_is_refused(
     wire: Wire, asked: int, from_version: int
 ) -> None:
-    """-3 needs v7, -4 v8, -5 v9: below it the partition gets UNSUPPORTED_VERSION (35)."""
+    """-3 needs v7, -4 v8, -5 v9: below it the partition gets UNSUPPORTED_VERSION (35), and so it
+    does for a number that means nothing."""
     version = wire.version("ListOffsets", 1, from_version - 1)
     answer = list_offset(wire, wire.create_topic(), asked, version)
     expect(answer.error_code, ErrorCode.UNSUPPORTED_VERSION, f"error for {asked} in v{version}")
+    nothing = list_offset(wire, wire.create_topic(), -1000, version).error_code
+    expect(nothing, ErrorCode.UNSUPPORTED_VERSION, f"error for -1000 in v{version}")
 
 
 @case("LIST-11", "ListOffsets", versions=ALL, spec="class KafkaApis, handleListOffsetRequest")
