@@ -53,7 +53,8 @@ class Connection:
 
     async def ask(self, api: ApiKey, **fields: Any) -> Struct:
         """Send a request in the newest version that both sides support. Return the body of the
-        response."""
+        response. Raise WireError if the node does not serve the API, or in no version that is known
+        here."""
         if not await self.serves(api):
             raise WireError(f"{joined(self.address)} does not serve {api.name}")
         definition = request_definition(api)
@@ -78,7 +79,8 @@ class Connection:
         self, api: ApiKey, version: int, body: Struct, timeout_s: float | None = None
     ) -> Struct:
         """Send one request in this version and return the body of the response. timeout_s: the time
-        for the whole response; None: the one given when connecting."""
+        for the whole response; None: the one given when connecting. Raise WireError, and close the
+        connection, if that fails."""
         try:
             return await self._link.exchange(api, version, body, timeout_s)
         except (OSError, Malformed) as error:

@@ -126,7 +126,8 @@ class Disk:
             self.is_stalled = False
 
     def fill(self) -> None:
-        """Take all free space: writes that need more get ENOSPC."""
+        """Take all free space: writes that need more get ENOSPC. Raise DiskError if it fails for
+        another reason than a full disk."""
         self.is_full = True
         space = os.statvfs(self.mount_point)
         free_bytes = space.f_bavail * space.f_frsize

@@ -224,7 +224,8 @@ class Links:
         timeout_s: float = API_TIMEOUT_S,
     ) -> Any:
         """Send one HTTP request to the server and return its answer. The client library keeps host
-        and port in the class, so only one thread may use it at a time."""
+        and port in the class, so only one thread may use it at a time. Raise the error of `_failed`
+        if the server does not answer, or answers with a status of 400 or more."""
         from toxiproxy.api import APIConsumer  # in the extra [chaos], which conform does not need
 
         with _client_lock:

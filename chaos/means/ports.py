@@ -37,7 +37,7 @@ def _highest() -> int:
 
 def allowed() -> range:
     """Return the ports to choose from: the range FIRST-LAST that TOUCHSTONE_PORTS names, or the
-    whole default range."""
+    whole default range. Raise NoFreePort if TOUCHSTONE_PORTS is not a range of ports."""
     text = os.environ.get(VARIABLE)
     if not text:
         return range(LOWEST, _highest())
@@ -59,7 +59,8 @@ def is_free(host: str, port: int) -> bool:
 
 
 def free_ports(count: int, host: str = "127.0.0.1") -> list[int]:
-    """Return distinct ports on which nothing listens. Host 0.0.0.0 means: not on any address."""
+    """Return distinct ports on which nothing listens. Host 0.0.0.0 means: not on any address. Raise
+    NoFreePort if there are not enough."""
     chosen: list[int] = []
     chosen_from = allowed()
     system_random = random.SystemRandom()  # parallel runs must not choose alike

@@ -170,7 +170,7 @@ class Child:
 
     def last_words(self, lines: int = 2) -> str:
         """Return the last lines of the process's log, without stack traces, joined to one line for
-        an error message."""
+        an error message. Return "" if there is no log."""
         try:
             text = self.log.read_text("utf-8", "replace")
         except OSError:

@@ -81,7 +81,7 @@ class Site:
     @contextmanager
     def struck(self, fault: Fault) -> Iterator[Performed]:
         """Perform the fault, run the block that looks for its effect, heal, and wait until all
-        nodes are back."""
+        nodes are back. Raise ProbeFailed if the fault affects no node."""
         began = time.perf_counter()
         performed = self.cluster.perform(fault)
         self.apply_ms = _since_ms(began)

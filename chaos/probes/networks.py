@@ -159,10 +159,14 @@ def many_bytes_take_long(site: Site) -> str:
     with site.struck(NarrowLinks(2, rate_kb_s=2 * NARROW_KB, where="nodes")):
         took_ms = cluster.send(1, 2, NARROW_KB * 1024)
         if took_ms < NARROW_LEAST_MS:
-            raise ProbeFailed(f"{NARROW_KB} KiB passed within {took_ms} ms")
+            raise ProbeFailed(
+                f"{NARROW_KB} KiB passed the narrow link within {took_ms} ms, not {NARROW_LEAST_MS}"
+                " or more"
+            )
     if (well_ms := cluster.send(1, 2, NARROW_KB * 1024)) >= took_ms:
         raise ProbeFailed(
-            f"sending {NARROW_KB} KiB took {took_ms} ms, and {well_ms} ms after the heal"
+            f"sending {NARROW_KB} KiB took {took_ms} ms over the narrow link, and still"
+            f" {well_ms} ms after the heal"
         )
     return f"sending {NARROW_KB} KiB took {took_ms} ms, and {well_ms} ms after the heal"
 

@@ -130,7 +130,8 @@ class HistoryRecorder(Gathering):
 
 
 def recover(directory: Path) -> Path:
-    """Join the parts of a run that was killed, and return the history's file.
+    """Join the parts of a run that was killed, and return the history's file. Raise HistoryError if
+    nothing was recorded.
 
     Such a history ends without final reads, so a judge can say INVALID or UNKNOWN, never VALID.
     """

@@ -110,7 +110,7 @@ def name_of(scenario: Scenario) -> str:
 
 def make(runs: Path, scenario: Scenario) -> Path:
     """Create an empty directory for a run, named after its time, scenario and seed. Return its
-    path."""
+    path. Raise RunDirectoryError if none can be made."""
     now = datetime.now(UTC).strftime("%Y%m%dT%H%M%SZ")
     name = f"{now}-{name_of(scenario)}"
     for number in range(1, 100):
@@ -133,7 +133,8 @@ def make(runs: Path, scenario: Scenario) -> Path:
 
 
 def write(directory: Path, facts: Mapping[str, Any]) -> None:
-    """Write run.json, either completely or not at all."""
+    """Write run.json, either completely or not at all. Raise RunDirectoryError if it cannot be
+    written."""
     unfinished = directory / f"{RUN_JSON}.unfinished"
     try:
         unfinished.write_text(json.dumps(facts, indent=2) + "\n")

@@ -33,9 +33,10 @@ FOR_EVER_MS = -1
 
 
 def replicated(topic: TopicSpec, replicas: int, config: Mapping[str, str]) -> TopicSpec:
-    """Return the topic with min.insync.replicas: with three replicas an acknowledged record is on
-    two, so that one loss does not matter. The scenario's value is set on its topics, because a
-    topic's setting overrides the brokers'."""
+    """Return the topic with min.insync.replicas: its own, else the scenario's, else 2 with three
+    replicas: then an acknowledged record is on two, so that one loss does not matter. Return the
+    topic as it is if none applies. The scenario's value is set on its topics, because a topic's
+    setting overrides the brokers'."""
     if "min.insync.replicas" in topic.config:
         return topic
     in_sync = config.get("min.insync.replicas", "2" if replicas >= REPLICAS_MAX else None)

@@ -391,8 +391,8 @@ async def _called(action: Callable[[], None]) -> None:
 
 
 def replicas_of(config: Mapping[str, str], brokers: int) -> int:
-    """Return the number of replicas: `default.replication.factor`, or three by default, but not
-    more than nodes."""
+    """Return the number of replicas: `default.replication.factor`, or REPLICAS_MAX if that is not
+    set, but not more than there are brokers. Raise RunError if it is not a number of 1 or more."""
     asked = config.get("default.replication.factor", str(REPLICAS_MAX))
     if not asked.isdigit() or int(asked) < 1:
         raise RunError(f"default.replication.factor={asked}: give a number of replicas, 1 or more")

@@ -119,7 +119,7 @@ def promises(workload: str, nemesis: str, family: str) -> bool:
 
 def promised_config(nemesis: str) -> Mapping[str, str]:
     """Return the settings under which no acknowledged record may be lost. For a loss of power they
-    make brokers flush every record, unless a clean shutdown comes first, which flushes
-    everything."""
+    make brokers flush every record, unless a clean shutdown comes first, which flushes everything.
+    Return no settings otherwise."""
     faults = NEMESES[nemesis].faults
     return FLUSH_EACH if POWER_FAULTS & faults and Shutdown not in faults else {}

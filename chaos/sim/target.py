@@ -43,7 +43,7 @@ class Sim:
 
     def __init__(self, bug: str | None = None, controllers: int | None = None) -> None:
         """Start nothing yet. controllers: how many of the nodes are controllers, too; None stands
-        for all, but at most three."""
+        for all, but at most three. Raise TargetError if there is no bug of this name."""
         if bug is not None and bug not in BROKER_BUGS and bug not in CLIENT_BUGS:
             raise TargetError(f"there is no bug {bug!r}; `touchstone bugs --list` shows them all")
         self.name = "sim" if controllers is None else f"sim:{controllers}"
@@ -76,7 +76,7 @@ class Sim:
         proxied: bool = False,
     ) -> Cluster:
         """Start the nodes, and let virtual time pass until each serves and knows all others. They
-        write nothing to the directory."""
+        write nothing to the directory. Raise TargetError if a setting is invalid."""
         layout, known = Layout.of(nodes, self._controllers), KnownCluster(self._note)
         try:
             members = {
@@ -158,7 +158,7 @@ def knows_all(member: SimNode, nodes: int) -> bool:
 
 def in_virtual_time(rest: str, bug: str | None) -> Sim:
     """Return the target, with the planted bug if one is named. rest: the number of controllers, ""
-    for the usual number."""
+    for the usual number. Raise TargetError if `rest` is not a number."""
     if rest and not rest.isdecimal():
         raise TargetError(
             f"the simulator has no version {rest!r}; write `sim`, or `sim:1` for one controller"

@@ -95,7 +95,7 @@ class ApacheKafka(Equippable):
         proxied: bool = False,
     ) -> Cluster:
         """Format the nodes, start them, and wait until every broker knows every other. Return the
-        cluster."""
+        cluster. Raise TargetError for a number of nodes that it does not run."""
         if nodes not in NODES_ALLOWED:
             raise TargetError(f"{self.name} runs 1 or 3 nodes, not {nodes}")
         java = self.java()
@@ -204,7 +204,9 @@ def existing_cluster(directory: Path) -> str | None:
 def format_nodes(
     members: Sequence[LocalNode], java: Sequence[str], cluster_id: str, *options: str
 ) -> None:
-    """Format the first node with Kafka's StorageTool, and copy the result for the other nodes.
+    """Format the first node with Kafka's StorageTool, and copy the result for the other nodes. Do
+    nothing if the first node is formatted already. Raise TargetError if the tool fails or does not
+    end in time.
 
     The tool writes meta.properties (node and directory ids) and bootstrap.checkpoint (the feature
     levels, which are the same for all): so one JVM start suffices instead of three.

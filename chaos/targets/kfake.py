@@ -48,7 +48,8 @@ class Kfake:
         config: Mapping[str, str] | None = None,
         proxied: bool = False,
     ) -> Cluster:
-        """Start kfake. There is no proxy, and no fault in `faults` needs one."""
+        """Start kfake. There is no proxy, and no fault in `faults` needs one. Raise TargetError if
+        kfake is not built, for more than one node, or if a configuration is given."""
         program = executable("kfake")
         if program is None:
             raise TargetError("kfake is not built; run `make setup` and see `touchstone doctor`")

@@ -43,7 +43,8 @@ class LibrdkafkaMock:
         config: Mapping[str, str] | None = None,
         proxied: bool = False,
     ) -> Cluster:
-        """Start the mock. There is no proxy, and no fault in `faults` needs one."""
+        """Start the mock. There is no proxy, and no fault in `faults` needs one. Raise TargetError
+        if its package is not installed, for more than one node, or if a configuration is given."""
         try:
             installed = version(PACKAGE)
         except PackageNotFoundError:

@@ -64,7 +64,8 @@ async def read_all(world: World, operation: ReadAll, bootstrap: str, nonce: byte
 
 
 def _read(consumer: Consumer, readings: Readings, nonce: bytes, deadline: float) -> str | None:
-    """Read until every partition is complete; return what prevented that, if anything."""
+    """Read until every partition is complete or the deadline has passed. Return what prevented
+    that, or None."""
     consumer.assign([TopicPartition(t, p, r.log_start) for (t, p), r in readings.items()])
     while not all(reading.complete for reading in readings.values()):
         if time.monotonic() > deadline:

@@ -154,7 +154,8 @@ def _jars() -> list[str]:
 
 @lru_cache(None)
 def compiled() -> Path:
-    """Return the folder with the classes, compiled once for each version of the source."""
+    """Return the folder with the classes, compiled once for each version of the source. Raise
+    TargetError if the compiler is missing or fails."""
     version = hashlib.sha256(SOURCE.read_bytes()).hexdigest()[:16]
     folder = cache_directory() / "java-clients" / version
     if folder.is_dir():

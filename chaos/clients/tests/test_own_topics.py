@@ -108,7 +108,7 @@ def test_where_topics_may_not_be_deleted_they_are_told_at_once(tmp_path: Path) -
         removed = run(own.remove(WAIT_S))
         assert time.monotonic() - began < WAIT_S / 2
         first = ", ".join(names[:3])
-        why = "delete.topic.enable is false on the cluster: delete it by hand"
+        why = "delete.topic.enable is false on the cluster: set it to true, then delete it by hand"
         assert removed.left() == [f"{first} and 2 more: {why}"]
     finally:
         cluster.stop()

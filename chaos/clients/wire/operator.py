@@ -350,8 +350,8 @@ class WithOperator:
 
 
 def with_operator(make: MakeClients) -> MakeClients:
-    """Return a factory of the same clients, extended by operations on topics and by raw
-    producers."""
+    """Return a factory of the same clients, extended by operations on topics. For raw settings it
+    makes a raw producer instead."""
 
     def of_run(world: World, nonce: bytes) -> ClientFactory:
         factory = make(world, nonce)

@@ -284,7 +284,8 @@ async def _attempt(
 
 
 async def _remove_topic(cluster: WireCluster, name: str, topic_id: str, nonce: bytes) -> None:
-    """Delete a topic if its first records all belong to the run."""
+    """Delete a topic if its first records all belong to the run. Raise LeftAloneError if a
+    partition holds another record."""
     view = await cluster.view([name])
     for partition in sorted(p for topic, p in view.partitions if topic == name):
         for record in await _first_records(cluster, name, partition):
@@ -310,7 +311,9 @@ async def _delete(cluster: WireCluster, topics: Mapping[str, str]) -> None:
     )
     codes = {row.error_code for row in answer.responses} - {0, *UNKNOWN_TOPICS}
     if TOPIC_DELETION_DISABLED in codes:
-        raise LeftAloneError("delete.topic.enable is false on the cluster: delete it by hand")
+        raise LeftAloneError(
+            "delete.topic.enable is false on the cluster: set it to true, then delete it by hand"
+        )
     if codes or len(answer.responses) != len(topics):
         raise WireError(f"not deleted: {', '.join(map(kafka_name, sorted(codes))) or 'no answer'}")
 

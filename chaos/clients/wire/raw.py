@@ -202,7 +202,10 @@ class RawClient:
             begun_at = read.begun_at = read.log_start = read.next_offset = start
         while not read.complete:
             if self._world.monotonic() > deadline:
-                raise WireError(f"{read.name}: not read to the end in time")
+                raise WireError(
+                    f"{read.name}: the time of the final read was over at offset"
+                    f" {read.next_offset}, before the end at {end}"
+                )
             answer = await self._fetch(asked, read, FUTURE_REPLICA if read.late else CONSUMER)
             if read.late:
                 # Such a fetch reads up to the leader's high watermark, and its answer names no last
@@ -247,8 +250,9 @@ class RawClient:
         return True
 
     async def _read_on(self, read: PartitionRead, end: int) -> None:
-        """Read a follower's log up to the leader's high watermark, if the follower is in sync.
-        Otherwise its log may still be truncated there."""
+        """Prepare to read a follower's log up to the leader's high watermark `end`: note on the
+        read that the follower's own high watermark stayed lower. Raise WireError if the follower is
+        not in sync, since its log may still be truncated there."""
         state = (await self._cluster.view([read.topic])).state(read.topic, read.partition)
         if read.replica not in state.isr:
             raise WireError(f"{read.name}: it is not in sync")

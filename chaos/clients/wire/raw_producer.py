@@ -196,7 +196,7 @@ class RawProducer(TransactionalProducer):
 
     async def _writer(self, send: RawSend) -> Identity:
         """Return the identity to send under. An idempotent producer gets its producer id with the
-        first send."""
+        first send. Raise Refused if the send is to use the former identity and there is none."""
         if send.as_former:
             if self._former is None:
                 raise Refused("_STATE", 0)

@@ -23,7 +23,7 @@ READ_UNCOMMITTED, READ_COMMITTED = 0, 1  # ListOffsetsRequest.json, field Isolat
 
 def parse_bootstrap(bootstrap: str) -> list[Address]:
     """Parse host:port[,host:port …] into addresses. Each address gets the access settings
-    registered for the whole text."""
+    registered for the whole text. Raise WireError if a part is not host:port."""
     access = access_of(bootstrap)
     addresses: list[Address] = []
     for part in bootstrap.split(","):

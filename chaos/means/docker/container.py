@@ -202,7 +202,7 @@ class Container:
 
     def last_words(self, lines: int = 2) -> str:
         """Return the last lines of the container's output, without stack traces, joined to one line
-        for an error message."""
+        for an error message. Return "" if Docker does not tell the output."""
         with suppress(ContainerError):
             told = [line for line in self.log(50).splitlines() if line[:1].strip()]
             return " / ".join(line[:LINE_LENGTH_MAX] for line in told[-lines:])
@@ -241,7 +241,8 @@ class Container:
         return str(self._handle.attrs["NetworkSettings"]["Networks"][network]["IPAddress"])
 
     def published(self, port: int) -> tuple[str, int]:
-        """Return the host and port at which this machine reaches a port of the container."""
+        """Return the host and port at which this machine reaches a port of the container. Raise
+        ContainerError if Docker has not published the port."""
         self._state()
         bindings = self._handle.attrs["NetworkSettings"]["Ports"].get(f"{port}/tcp")
         if not bindings:

@@ -35,7 +35,7 @@ class Delays:
         try:
             self._child = processes.start(command, name="delayer", log=log)
         except OSError as error:
-            raise LinkError(f"packets cannot be held back: {error}") from error
+            raise LinkError(f"packets cannot be held back: {error}; use --network proxy") from error
 
     def number_of(self, latency_ms: int, jitter_ms: int) -> int:
         """Return the queue number for packets with this delay, and set the delay up if it is new.
@@ -61,7 +61,8 @@ class Delays:
 
     def _order(self, text: str) -> None:
         """Send the delayer an order and wait for "ok". The delayer is ready within milliseconds of
-        the cluster's start, long before the first fault."""
+        the cluster's start, long before the first fault. Raise LinkError if it does not answer in
+        time."""
         deadline = time.monotonic() + ORDER_TIMEOUT_S
         while time.monotonic() < deadline and self._child.running:
             with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as ours:
@@ -75,7 +76,9 @@ class Delays:
                     time.sleep(RETRY_S)
                     continue
                 except OSError as error:
-                    raise LinkError(f"packets cannot be held back: {error}") from error
+                    raise LinkError(
+                        f"packets cannot be held back: {error}; use --network proxy"
+                    ) from error
             return
         raise LinkError(
             "packets cannot be held back here (NFQUEUE of the kernel; Python's ctypes):"

@@ -71,7 +71,8 @@ class NamespaceLinks(Links):
 
     def poison(self, name: str, toxic: Toxic) -> None:
         """Make one link slow, at the end that accepts connections. Each packet is delayed, in both
-        directions."""
+        directions. Raise LinkError if the toxic is not a latency, or if packets cannot be delayed
+        here."""
         if toxic.kind != "latency" or self._delays is None:
             raise LinkError(
                 f"links between namespaces cannot have the fault {toxic.name}; use --network proxy"
@@ -118,7 +119,7 @@ class NamespaceLinks(Links):
 
     def _ends(self, name: str) -> tuple[str, int, int]:
         """Return the address that sends over the link, the node that receives, and that node's
-        port."""
+        port. Raise LinkError if there is no such link."""
         if client := _CLIENT.fullmatch(name):
             return self.namespaces.harness, int(client[1]), self._ports["CLIENT"]
         if between := _BETWEEN.fullmatch(name):

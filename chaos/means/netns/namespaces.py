@@ -96,7 +96,8 @@ class Namespaces:
         return [_program("nsenter"), f"--net={self.path(node)}"]
 
     def set_rules(self, rules: Iterable[tuple[int, Sequence[str]]]) -> None:
-        """Replace the packet rules of the given nodes by these, for each node all at once."""
+        """Replace the packet rules of the given nodes by these, for each node all at once. Raise
+        LinkError if iptables-restore fails for one of them."""
         running = []
         for node, lines in rules:
             command = [*self.enter(node), _program("iptables-restore"), "-w"]

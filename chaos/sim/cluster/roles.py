@@ -52,7 +52,8 @@ def brokers(cluster: Peopled) -> dict[int, Broker]:
 
 def focus(cluster: Peopled) -> PartitionImage | None:
     """Return the partition that the workload chose for faults of leaders and followers, as the node
-    with the newest partition epoch sees it, or None."""
+    with the newest partition epoch sees it, or None if no node knows it. Raise TargetError if the
+    workload chose none."""
     if cluster.focus is None:
         raise TargetError(
             "the roles leader and follower need a partition; set `focus` to (topic, partition)"

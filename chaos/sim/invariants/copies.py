@@ -55,7 +55,8 @@ def members_have_what_is_committed(
     cluster: KnownCluster, replica: Replica, _: KnownLog, __: int
 ) -> Iterator[str]:
     """Yield a sentence if a leader commits what a member of the ISR does not have
-    (design#replication, KIP-497). A leader that was replaced commits nothing any more."""
+    (design#replication, KIP-497). A leader that was replaced commits nothing any more. Skip a
+    partition whose committed records may be lost."""
     is_replaced = replica.leader_epoch < cluster.newest_epochs.get(replica.key, 0)
     if not replica.leads or is_replaced or not cluster.keeps_committed(replica):
         return

@@ -103,9 +103,12 @@ def _by_shim_alone(target: Target, faults: Faults) -> bool:
 @contextmanager
 def disks_for(directory: Path, nodes: int, wanted: bool) -> Iterator[dict[int, Disk]]:
     """Yield node -> its disk, each mounted so that `directory`/data/NODE leads to it; or, unless
-    wanted, an empty dict. Remove the disks if the block fails. A node's data lie one level below
-    the root of its file system, since that contains lost+found, and Kafka takes every directory
-    beside its own for a partition."""
+    wanted, an empty dict. Remove the disks if the block fails. Raise TargetError if a disk cannot
+    be made.
+
+    A node's data lie one level below the root of its file system, since that contains lost+found,
+    and Kafka takes every directory beside its own for a partition.
+    """
     made: dict[int, Disk] = {}
     try:
         for number in range(1, nodes + 1) if wanted else ():

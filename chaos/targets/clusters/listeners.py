@@ -25,7 +25,8 @@ def with_listeners(
     own: Mapping[str, str], asked: Mapping[str, str]
 ) -> tuple[dict[str, str], dict[str, str]]:
     """Return the settings of one node, and name -> host:port of each requested listener. Requested
-    settings override the target's own, except that listeners are added."""
+    settings override the target's own, except that listeners are added to them. The word NODE in a
+    requested setting stands for the node's number."""
     number = own.get("node.id", "1")
     asked = {key: value.replace(NODE, number) for key, value in asked.items()}
     settings = {**own, **asked}

@@ -47,7 +47,7 @@ class LocalNode:
         return self.child is not None and self.child.paused and self.child.running
 
     def start(self) -> None:
-        """Start the process, unless it is running."""
+        """Start the process, unless it is running. Raise TargetError if it cannot be started."""
         if self.running:
             return
         try:

@@ -41,7 +41,7 @@ class Askable(Protocol):
 
 def resolve(node: Node, cluster: Askable) -> tuple[int, ...]:
     """Return the numbers of the nodes that a number or a role refers to now, or () if no node has
-    the role."""
+    the role. Raise TargetError for a number or a name that is not a node of this cluster."""
     if isinstance(node, int):
         if not 1 <= node <= cluster.nodes:
             raise TargetError(f"there is no node {node}; this cluster has 1 to {cluster.nodes}")
@@ -115,7 +115,8 @@ RESOLVERS: Mapping[str, Callable[[Askable], tuple[int, ...]]] = {
 
 def focus(cluster: Askable) -> PartitionView | None:
     """Return the partition that the workload chose for faults of leaders and followers, as the
-    reachable node with the newest leader epoch sees it, or None."""
+    reachable node with the newest leader epoch sees it, or None if no node knows it. Raise
+    TargetError if the workload chose none."""
     if cluster.focus is None:
         raise TargetError(
             "the roles leader and follower need a partition; set `focus` to (topic, partition)"

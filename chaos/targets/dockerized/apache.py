@@ -102,5 +102,6 @@ def _script(cluster_id: str, data: Path) -> str:
 
 
 def dockerized_version(asked: str) -> DockerizedApache:
-    """Return the target for the release that `docker:apache:ASKED` means."""
+    """Return the target for the release that `docker:apache:ASKED` means. Raise TargetError if
+    there is no such release."""
     return DockerizedApache(of_version(asked, None).version)

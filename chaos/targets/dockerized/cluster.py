@@ -112,7 +112,8 @@ class ContainerTarget(Equippable, ABC):
         config: Mapping[str, str] | None = None,
         proxied: bool = False,
     ) -> Cluster:
-        """Create the network and the containers, and wait until every broker knows every other."""
+        """Create the network and the containers, and wait until every broker knows every other.
+        Raise TargetError if it cannot be started, or if the configuration names listeners."""
         self.check(nodes)
         if LISTENERS in (config or {}):
             raise TargetError(f"{self.name} publishes its own listeners only; leave out listeners")
@@ -171,7 +172,8 @@ class ContainerTarget(Equippable, ABC):
 
     @property
     def first_words(self) -> str:
-        """Return the shell commands that a node's container must run before the broker."""
+        """Return the shell commands that a node's container must run before the broker. Return ""
+        if there are none."""
         return IS_PRELOADED if self.preloaded else ""
 
     @abstractmethod

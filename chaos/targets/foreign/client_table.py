@@ -65,8 +65,9 @@ class ClientTable:
     folder: Path = Path()
 
     def access(self) -> Access:
-        """Return the Access, after running the table's commands for secrets. Raise TargetError if
-        one fails."""
+        """Return the Access, after running the table's commands for secrets, or PLAINTEXT if the
+        table is empty. Raise TargetError if a command fails, or certificates or keys cannot be
+        used."""
         found = self.settings
         if not found:
             return PLAINTEXT
@@ -101,7 +102,8 @@ class ClientTable:
         return self.folder / self.settings[name] if name in self.settings else None
 
     def _secret(self, key: str) -> str:
-        """Return a password from the source that the table names, or "" if it names none."""
+        """Return a password from the source that the table names, or "" if it names none. Raise
+        TargetError if the environment variable is not set or the file cannot be read."""
         found = self.settings
         if (command := found.get(f"{key}.command")) is not None:
             return output_of(words_of(command), self.folder)

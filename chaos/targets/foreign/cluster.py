@@ -59,7 +59,7 @@ class ForeignCluster(LocalCluster):
 
     def controller(self) -> int | None:
         """Return the leader of the metadata quorum, which any broker knows (KIP-595); without
-        KRaft, the controller that Metadata names."""
+        KRaft, the controller that Metadata names. Return None if nobody knows one."""
         for node in self.reachable():
             with suppress(WireError):
                 led = probe.quorum_leader(self.direct(node), roles.ASK_TIMEOUT_S)

@@ -165,7 +165,8 @@ def _foreign(table: Mapping[str, Any], path: Path) -> Foreign:
 
 
 def _seeds(table: Mapping[str, Any], nodes: tuple[ForeignNode, ...]) -> tuple[Address, ...]:
-    """Return the bootstrap addresses for clients: `bootstrap`, or those of all nodes."""
+    """Return the bootstrap addresses for clients: `bootstrap`, or those of all nodes. Raise Broken
+    if `bootstrap` is not host:port[,host:port]."""
     if "bootstrap" not in table:
         return tuple(node.address for node in nodes)
     try:
@@ -177,7 +178,7 @@ def _seeds(table: Mapping[str, Any], nodes: tuple[ForeignNode, ...]) -> tuple[Ad
 
 
 def _address(table: Mapping[str, Any], where: str) -> Address:
-    """Return the address of one node."""
+    """Return the address of one node. Raise Broken if it is missing or is not one host:port."""
     _check_keys(table, NODE_KEYS, where)
     if "address" not in table:
         raise Broken(f"{where}address is missing: write address = 'host:port'")
@@ -198,7 +199,8 @@ def _driven(
     folder: Path,
 ) -> Commands:
     """Return the commands of a node that a driver (Compose, SSH, Kubernetes) runs, or no commands
-    if no driver runs it."""
+    if no driver runs it. Raise Broken if the node names several drivers, lacks the driver's table,
+    or also gives a command that the driver replaces."""
     where = f"node {number}: "
     named = [name for name, driver in DRIVERS.items() if driver.key in node]
     if not named:
@@ -208,7 +210,7 @@ def _driven(
         raise Broken(f"{where}{' and '.join(keys)} exclude each other: give one")
     (name,), (key,) = named, keys
     if name not in file and DRIVERS[name].needs_table:
-        raise Broken(f"{where}{key} needs a [{name}] table: name its file there")
+        raise Broken(f"{where}{key} needs a [{name}] table: add one that names the file")
     own = all_addresses[number - 1]
     others = [address for address in all_addresses if address != own]
     found = DRIVERS[name].commands(file.get(name, {}), node[key], Place(own, others, folder))

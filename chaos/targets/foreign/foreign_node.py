@@ -97,7 +97,7 @@ class ForeignProcess:
 
     def start(self, number: int, ours: bool) -> None:
         """Run the start command. ours: the node did not run before the attack, and is stopped after
-        it."""
+        it. Raise TargetError if there is no such command or it cannot be run."""
         command = self._node.start
         if command is None:
             raise TargetError(why_not_started(number, self._node))
@@ -195,7 +195,7 @@ class ForeignProcess:
 
     def _note_repair(self, repair: Repair) -> None:
         """Write a note, before a fault, on how to repair the node. A killed node need not be
-        continued any more."""
+        continued any more. Raise TargetError if the note cannot be written."""
         try:
             note = owed.Note(repair)
         except OSError as error:

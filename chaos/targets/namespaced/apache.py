@@ -25,7 +25,7 @@ class NamespacedApache(ApacheKafka):
 
     def network(self, directory: Path, nodes: int, proxied: bool) -> tuple[Layout, Links | None]:
         """Create a network namespace for each node, and return (addresses, links). The links can be
-        cut whether or not `proxied` is set."""
+        cut whether or not `proxied` is set. Raise TargetError if that fails."""
         try:
             return namespaced.build(nodes, directory)
         except LinkError as error:
@@ -38,7 +38,8 @@ class NamespacedApache(ApacheKafka):
 
 
 def in_namespaces(rest: str, bug: str | None) -> NamespacedApache:
-    """Return the target: `netns:apache`, `netns:apache:3.9`."""
+    """Return the target: `netns:apache`, `netns:apache:3.9`. Raise TargetError for anything but
+    Apache."""
     name, _, version = (rest or "apache").partition(":")
     if name != "apache":
         raise TargetError(
