@@ -101,7 +101,7 @@ class Brokers:
 
     def version(self, api: str, low: int = 0, high: int = 1 << 15) -> int:
         """Return the newest version of an API in [low, high] that the target advertises and this
-        suite knows."""
+        suite knows. Raise Unsupported if there is none."""
         if api not in self.advertised:
             raise Unsupported(f"{api} is not advertised")
         known = request_definition(api_key(api)).valid_versions

@@ -181,7 +181,8 @@ class Connection:
         return self.receive(api, version, correlation_id)[1]
 
     def stop_sending(self) -> None:
-        """Close the sending half of the TCP connection, even under TLS."""
+        """Close the sending half of the TCP connection, even under TLS. Raise ConnectionClosed if
+        the target has closed it."""
         with socket.socket(fileno=os.dup(self.socket.fileno())) as below:
             try:
                 below.shutdown(socket.SHUT_WR)
@@ -207,8 +208,8 @@ class Connection:
         return is_closed
 
     def is_silent(self, for_s: float) -> bool:
-        """Return True if no byte arrives for this time. If one does, the whole answer is
-        consumed."""
+        """Return True if no byte arrives for this time, False if one does or the connection is
+        closed. Consume the whole answer that arrives."""
         try:
             self.socket.settimeout(for_s)
             first = self.socket.recv(1)  # TLS allows no peeking

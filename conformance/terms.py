@@ -41,7 +41,8 @@ WRITES = frozenset(
 
 @dataclass
 class Terms:
-    """The terms that hold for the whole examination."""
+    """The user's terms for one examination: what it may do to the cluster, how much longer than
+    usual it waits, and how many replicas its topics have."""
 
     level: Level = LEVELS[-1]
     timeout_scale: float = 1.0

@@ -179,7 +179,8 @@ class Wire(Brokers):
         return topic
 
     def delete_topic(self, topic: Topic) -> None:
-        """Delete a topic and wait until Metadata of no broker knows it."""
+        """Delete a topic and wait until Metadata of no broker knows it. Raise Deviation if the
+        target refuses."""
         state = part("DeleteTopics", "DeleteTopicState", name=topic.name)
         answer = self.call(
             "DeleteTopics", topics=[state], topic_names=[topic.name], timeout_ms=20_000
@@ -198,7 +199,8 @@ class Wire(Brokers):
         self, name: str, version: int | None = None, *, connection: Connection | None = None
     ) -> Struct:
         """Return the Metadata entry of one topic, its partitions in order, by default from the
-        bootstrap broker, without creating the topic."""
+        bootstrap broker, without creating the topic. Raise Deviation unless the response has
+        exactly one topic."""
         answer = (connection or self.bootstrap).call(
             "Metadata",
             self.version("Metadata") if version is None else version,
@@ -287,7 +289,8 @@ class Wire(Brokers):
         **options: Any,
     ) -> Struct:
         """Fetch one partition; return the partition's row of the response. options: see
-        fetch_request."""
+        fetch_request. Raise Deviation if the response as a whole has an error or does not have
+        exactly one topic."""
         version = self.version("Fetch") if version is None else version
         body = self.fetch_request(topic, offset, partition=partition, **options)
         answer = self.leader(topic, partition).call("Fetch", version, body)
@@ -336,7 +339,8 @@ class Wire(Brokers):
         )
 
     def batches(self, topic: Topic, offset: int = 0, *, partition: int = 0) -> list[RecordBatch]:
-        """Read every batch from an offset to the high watermark."""
+        """Read every batch from an offset to the high watermark. Raise Deviation if a fetch has an
+        error."""
         found: list[RecordBatch] = []
         while True:
             answer = self.fetch(topic, offset, partition=partition)

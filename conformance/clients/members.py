@@ -270,7 +270,8 @@ class Member:
         eventually(self.state, lambda found: found == state, f"the group becomes {state}")
 
     def wait_for_members(self, count: int) -> None:
-        """Wait until the coordinator counts this many members."""
+        """Wait until the coordinator counts exactly this many members. Fail if that takes too
+        long."""
         eventually(
             lambda: len(self.describe().members),
             lambda n: n == count,

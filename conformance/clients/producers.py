@@ -32,7 +32,8 @@ def described_producers(wire: Wire, topic: Topic, version: int | None = None) ->
 def state_of(
     wire: Wire, topic: Topic, producer: Transactional, version: int | None = None
 ) -> Struct:
-    """Return the partition's state of this producer."""
+    """Return the state of this producer in partition 0. Fail unless the target describes it exactly
+    once."""
     found = [
         p
         for p in described_producers(wire, topic, version)

@@ -286,7 +286,8 @@ def send(wire: Wire, topic: Topic, *values: bytes) -> None:
 
 
 def set_group(wire: Wire, group: str, configs: Mapping[str, str]) -> None:
-    """Set configurations of a group, and wait until the broker reports them."""
+    """Set configurations of a group, and wait until every broker reports them. Do nothing without
+    any. Fail if that is refused."""
     if not configs:
         return
     api = "IncrementalAlterConfigs"

@@ -110,7 +110,8 @@ def read_request(
 
 
 def patience_s(frame: bytes, advertised: Mapping[str, tuple[int, int]]) -> float:
-    """Return how long to wait for the answer to a frame."""
+    """Return how long to wait for the answer to a frame. It is longer for a request that may
+    wait."""
     try:
         api, _, _, asked = read_request(frame, advertised)
     except Malformed:

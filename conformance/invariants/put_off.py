@@ -51,8 +51,9 @@ class PutOff:
             self._found[kind] = (api == self._api, broken, EXCHANGES.told())
 
     def end(self, *, passed: bool) -> tuple[BrokenInvariant, Exchange] | None:
-        """End the case. passed: whether it has passed otherwise, or is unsupported. Return what
-        fails it, which `tell` notes, or None."""
+        """End the case. Return the first violation that fails it, with its exchange: one of the
+        case's own requests, or one that `tell` has not noted. Return None if there is none, or
+        unless `passed`: whether the case has passed otherwise, or is unsupported."""
         self._api = None
         for kind, (is_own, broken, exchange) in self._found.items() if passed else ():
             if is_own or kind not in self._told:

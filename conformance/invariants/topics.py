@@ -129,7 +129,7 @@ def fetched_records(version: int, asked: Struct, answer: Struct) -> None:
 
 def headers_of(fetched: Struct) -> list[BatchHeader]:
     """Return the headers of the whole batches of a partition; batches in formats before Kafka 0.11
-    are left out."""
+    are left out. Raise Deviation if a batch is malformed."""
     data = bytes(fetched.records or b"")
     if len(data) <= MAGIC_AT or data[MAGIC_AT] != MAGIC:
         return []

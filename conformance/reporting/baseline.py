@@ -136,7 +136,10 @@ def _of_toml(read: Mapping[str, Any]) -> Iterator[Known]:
     for number, row in enumerate(rows, 1):
         for key, value in row.items():
             if key not in FIELDS or not isinstance(value, FIELDS[key]):
-                raise ValueError(f"deviation {number}: {key} = {value!r} is not understood")
+                raise ValueError(
+                    f"deviation {number}: {key} = {value!r} is not understood: the keys are"
+                    " case, test and reason, each a text, and version, a number"
+                )
         missing = [key for key in MUST_HAVE if not row.get(key)]
         if missing:
             raise ValueError(f"deviation {number} lacks {missing[0]!r}")

@@ -297,7 +297,8 @@ def _name_of(item: pytest.Item) -> str:
 def _explained(
     error: BaseException | None, examined: Examined, stated: Case
 ) -> BaseException | None:
-    """Return Unsupported instead of a failure that a setting of the target explains."""
+    """Return Unsupported instead of a failure that a setting of the target explains, else the error
+    itself, or None if there was none."""
     if error is None or isinstance(error, Unsupported):
         return error
     note_unread_answers()

@@ -138,7 +138,8 @@ class Examined:
 
     def for_case(self, stated: Case | None) -> Examined:
         """Return the target on which this case runs: this one, or a second instance with the
-        settings that the case demands.
+        settings that the case demands. Raise Unsupported if the API is not advertised, or if no
+        instance can be started here.
 
         Only one second instance lives at a time; it is stopped when a case needs another.
         """
@@ -272,7 +273,8 @@ class Examined:
 
     def _wait_for_return(self) -> str | None:
         """Return None if a foreign target answers at once. Otherwise wait for it, and return a
-        sentence that says for how long it did not answer."""
+        sentence that says for how long it did not answer. Raise TargetError if it does not answer
+        in time."""
         first: str | None = None
         deadline = time.monotonic() + RETURN_TIMEOUT_S
         while True:

@@ -59,7 +59,7 @@ class Told:
         return replace(self, settings=left, has_authorizer=authorizes)
 
     def by_default(self) -> Told:
-        """Return the facts of a target whose settings are all Apache Kafka's defaults."""
+        """Return the facts of this target as if all its settings were Apache Kafka's defaults."""
         return Told(DEFAULTS, self.brokers)
 
     def number(self, key: str) -> float | None:

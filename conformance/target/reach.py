@@ -168,7 +168,8 @@ def _brokers(
 
 
 def _checked(address: Address, brokers: list[Struct]) -> list[Struct]:
-    """Return the brokers of a Metadata answer. Raise Unreachable if no client could use them."""
+    """Return the brokers of a Metadata answer. Raise Unreachable if there are none, more than can
+    be examined, or one whose address is impossible."""
     where = joined(address)
     if not brokers:
         raise Unreachable(f"{where} answers Metadata without any broker; does its cluster run?")
@@ -224,7 +225,8 @@ def _connect(address: Address, timeout_s: float) -> socket.socket:
 
 
 def _resolved(address: Address, timeout_s: float) -> Iterable[Any]:
-    """Resolve a name within a deadline, which getaddrinfo itself does not support."""
+    """Resolve a name within a deadline, which getaddrinfo itself does not support. Raise
+    Unreachable if it does not resolve in time."""
     found: list[Any] = []
     problems: list[OSError] = []
 
@@ -279,7 +281,8 @@ def _ask(
 
 
 def _answer(connection: socket.socket, address: Address, api: str, deadline: float) -> bytes:
-    """Return the next frame without its size. The deadline applies to the whole frame."""
+    """Return the next frame without its size. The deadline applies to the whole frame. Raise _Late
+    if that passes, _Closed if the connection ends before."""
     received, expected = b"", None
     while expected is None or len(received) < expected:
         remaining = deadline - time.monotonic()

@@ -31,7 +31,8 @@ def levels(wire: Wire, broker: str, version: int | None = None) -> dict[str, str
 
 
 def some_logger(wire: Wire, broker: str) -> str:
-    """Return a logger whose level, and those of all loggers above it, are the root's."""
+    """Return a logger whose level, and those of all loggers above it, are the root's. Raise
+    Unsupported if there is none."""
     found = levels(wire, broker)
     for name in sorted(set(found) - {"root"}):
         words = name.split(".")
