@@ -77,7 +77,8 @@ __all__ = [
 
 def frame(rows: Sequence[Mapping[str, Any]]) -> pl.DataFrame:
     """Return a history from plain rows (for tests and small tools). Columns that a row leaves out
-    are null; schema_version, record_index, process, type and the times have obvious defaults."""
+    are null; schema_version, record_index, process, type and the times have obvious defaults. Raise
+    HistoryError for an unknown column."""
     filled = []
     for number, row in enumerate(rows):
         if unknown := set(row) - set(SCHEMA):

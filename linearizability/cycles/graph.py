@@ -131,7 +131,8 @@ def shortest_cycle(graph: Graph, component: Component) -> list[int]:
 
 
 def cycle_through(start: int, done_ns: Sequence[int] | Numbers, component: Component) -> list[int]:
-    """Return a shortest cycle through `start`: breadth first, reads before real time."""
+    """Return a shortest cycle through `start`: breadth first, reads before real time. Raise
+    ValueError if there is none."""
     came_from: dict[int, int] = {}
     queue = deque([start])
     unreached = len(component.by_asked)

@@ -55,8 +55,9 @@ def write_cycles(history: pl.LazyFrame) -> CheckerVerdict:
 
 
 def _following(history: pl.LazyFrame) -> pl.LazyFrame:
-    """Return each record that directly follows one of another transaction, together with that one
-    (columns `…_before`)."""
+    """Return each acknowledged record of a committed transaction whose predecessor in the
+    partition, among such records, is of another transaction, together with that one (columns
+    `…_before`)."""
     record = ["txn", "value", "offset", "op_id"]
     committed = history.filter((pl.col("f") == F.COMMIT.value) & IS_OK).select("txn").unique()
     return (

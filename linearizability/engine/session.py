@@ -158,8 +158,8 @@ def _send_kernels(session: SparkSession, scratch: Path) -> None:
 
 
 def _asked(session: SparkSession) -> list[str]:
-    """Return the packages that executors lack. The probe needs neither Arrow nor pandas on the
-    executors."""
+    """Return the answer of each probe, as JSON: its host, its Python and the packages that it
+    lacks. The probe needs neither Arrow nor pandas on the executors."""
     from pyspark.sql import functions as sql
 
     ask = sql.udf(lacking, "string", useArrow=False)

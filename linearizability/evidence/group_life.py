@@ -292,7 +292,7 @@ def _metadata_age_ns(settings: pl.Series) -> int:
 
 def _longest_without_a_poll(members: pl.DataFrame, polls: pl.DataFrame) -> int:
     """Return the longest time in nanoseconds between two polls of a member, before its first one,
-    or after its last one while others still polled."""
+    or after its last one while others still polled. Return NEVER if no member polled."""
     over_ns = polls["at_ns"].max()
     if not isinstance(over_ns, int):
         return NEVER

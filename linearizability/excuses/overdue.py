@@ -92,7 +92,7 @@ written."""
 def _was_longer_ns(history: pl.LazyFrame, anomaly: Anomaly) -> int | None:
     """Return the time at which the last answer was requested that shows a longer log than the
     anomaly's answer does: it begins lower or has more bytes. The log can only have become shorter
-    after that."""
+    after that. Return None if no earlier answer shows a longer log."""
     place = {name: anomaly.scope[name] for name in PARTITION if name in anomaly.scope}
     columns = ("t_invoke_ns", "t_complete_ns", "log_start", "size_bytes", "op_id")
     answers = collect(

@@ -87,7 +87,8 @@ def _where(row: Row) -> str:
 
 
 def _what(row: Row) -> str:
-    """Return a description of the row's record, or of the answer if it has no record."""
+    """Return a description of the row's record, or of the answer if it has no record. Return "" if
+    there is nothing to describe."""
     if row["settings"] is not None:
         return str(row["settings"])
     if row["f"] in POSITIONS:

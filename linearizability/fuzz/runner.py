@@ -81,7 +81,8 @@ class Fuzz:
 
 
 class Problem(Exception):
-    """A file was neither refused nor judged with everything in it."""
+    """A damaged file was handled wrongly: refused by no good sentence, accepted with wrong rows, or
+    not read and judged in time."""
 
 
 def run_fuzz(
@@ -201,8 +202,8 @@ def _table(path: Path, one: tables.File) -> bool:
 
 
 def _rows_or_refusal(read: Callable[[], pl.DataFrame], path: Path) -> pl.DataFrame | None:
-    """Return the rows, or None if the file is refused with a good sentence. Raise Problem if it is
-    refused with any other error."""
+    """Return the rows, or None if the file is refused with a good sentence. Raise Problem if the
+    sentence does not name the file, is longer than one line, or is too long; other errors pass."""
     try:
         return read()
     except HistoryError as error:

@@ -76,7 +76,8 @@ class _Reader:
         return None
 
     def string_of_lines(self) -> str:
-        """Return a string that ends on a later line than it begins."""
+        """Return a string that ends on a later line than it begins. Raise the reader's error if
+        there is no string here, or if it is not closed."""
         if self.text[self.at] != '"':
             raise self.refuse("a character is missing behind '\\'; the file is not complete EDN")
         began, parts = self.line, [self.text[self.at :]]
@@ -88,7 +89,8 @@ class _Reader:
         raise self.refuse("a string is not closed; the file is not complete EDN", began)
 
     def value(self, token: tuple[str, str]) -> Any:
-        """Return the value that begins with this token, or _DISCARD if it must be left out."""
+        """Return the value that begins with this token, or _DISCARD if it must be left out. Raise
+        the reader's error for a bracket that closes nothing, or if forms are nested too deep."""
         kind, text = token
         if kind == "atom":
             return self.atom(text)
@@ -106,7 +108,8 @@ class _Reader:
         return found
 
     def behind(self, kind: str, text: str) -> Any:
-        """Return the value that follows a tag. After `#_`, read the value and return _DISCARD."""
+        """Return the value that follows a tag. After `#_`, read the value and return _DISCARD.
+        Raise the reader's error if nothing follows."""
         following = self.token()
         while following is not None:
             inner = self.value(following)

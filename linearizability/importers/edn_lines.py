@@ -48,7 +48,7 @@ def event(line: str) -> dict[str, Any] | None:
 
 def _json(text: str) -> Any:
     """Return the value of a line of EDN, parsed as JSON; a map becomes a list that begins with
-    _MAP."""
+    _MAP. Raise ValueError if that is not the whole line."""
     if "nil" in text:
         text = _NIL.sub("null", text)
     text = _BETWEEN.sub(",", _KEYWORD.sub(r'"\1"', text))

@@ -242,7 +242,9 @@ class Pairing:
         self._pending: dict[int, Event] = {}
 
     def operation(self, event: Event) -> Operation | None:
-        """Return the operation that a client's event completes. Return None for an invocation."""
+        """Return the operation that a client's event completes. Return None for an invocation, and
+        for an event of no client. Raise the event's error if it does not fit the process's open
+        invocation."""
         process = event.process
         if process is None:
             return None

@@ -43,7 +43,8 @@ IMPORTERS: dict[str, Importer] = {"jepsen": Jepsen()}
 
 def chosen_format(path: Path, history_format: str) -> str:
     """Return the format of the history. For "auto" that is the first importer that recognises the
-    path, such as "jepsen" by a file's suffix, else "touchstone"."""
+    path, such as "jepsen" by a file's suffix, else "touchstone". Raise HistoryError for an unknown
+    format."""
     if history_format not in (known := (AUTO, OURS, *IMPORTERS)):
         raise HistoryError(f"format {history_format!r} is not one of {', '.join(known)}")
     if history_format != AUTO:

@@ -51,7 +51,8 @@ class Places:
 
 def place_of(key: Any, event: Event) -> Place:
     """Return a key's partition. An integer key (a string in JSON's maps) is a partition number; a
-    name is a topic of its own, as is an integer that is no valid partition number."""
+    name is a topic of its own, as is an integer that is no valid partition number. Raise the
+    event's error for a key that is neither."""
     if isinstance(key, str) and len(key) < 20 and key.isdecimal() and key == str(int(key)):
         key = int(key)
     if is_integer(key) and 0 <= key <= INT32_MAX:
@@ -105,7 +106,7 @@ def _add_done(
     found: list[Send | Poll], done: list[list[Any]], completed: Event, places: Places
 ) -> int:
     """Add the records that a completion reports. Return the number of keys in the answers of its
-    polls."""
+    polls. Raise the completion's error for a poll without an answer."""
     answers = 0
     for micro in done:
         if micro[0] == "send":
@@ -166,7 +167,8 @@ def polls(operation: Operation) -> bool:
 
 
 def _listed(event: Event) -> list[list[Any]] | None:
-    """Return the micro-operations of an event, or None if it has no value."""
+    """Return the micro-operations of an event, or None if it has no value. Raise the event's error
+    if the value is anything else."""
     value = event.value
     if value is None:
         return None
@@ -204,7 +206,8 @@ def _send(micro: list[Any], event: Event, places: Places) -> Send:
 
 
 def _add_polls(found: list[Send | Poll], answer: Any, event: Event, places: Places) -> int:
-    """Add the records that one poll received. Return the number of keys in its answer."""
+    """Add the records that one poll received. Return the number of keys in its answer. Raise the
+    event's error if the answer is malformed."""
     if type(answer) is not dict:
         raise _no_answer(answer, event)
     for key, records in answer.items():
@@ -256,14 +259,16 @@ def _no_value(value: Any, event: Event) -> Exception:
 
 
 def keys_of(event: Event, places: Places) -> list[int]:
-    """Return the partitions of the keys that assign or subscribe lists."""
+    """Return the partitions of the keys that assign or subscribe lists. Raise the event's error if
+    its value is not a list."""
     if not isinstance(event.value, list):
         raise event.refuse(f"the value of '{event.f}' must be a list of keys")
     return [places.number(key, event) for key in event.value]
 
 
 def rebalanced_keys(event: Event, places: Places) -> set[int]:
-    """Return the partitions whose assignment changed during the operation."""
+    """Return the partitions whose assignment changed during the operation. Return none if the event
+    has no 'rebalance-log', and raise its error if that is malformed."""
     log = event.raw.get("rebalance-log")
     if not log:
         return set()

@@ -208,7 +208,8 @@ def _has_own_keys(
 
 
 def _paired(found: Tokens) -> tuple[Numbers, Numbers, Numbers] | None:
-    """Return the lines of invocations, of their completions, and of invocations without one."""
+    """Return the lines of invocations, of their completions, and of invocations without one. Return
+    None if a process does not invoke and complete in turn."""
     order = np.argsort(found.process, kind="stable")
     process, invokes = found.process[order], found.is_invoke[order]
     is_first = np.append(True, process[1:] != process[:-1])

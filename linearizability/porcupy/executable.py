@@ -102,7 +102,8 @@ def _opened_at_error(page: str) -> str:
 
 
 def _run(executable: Path, request: bytes, timeout_s: float) -> tuple[bytes, str | None]:
-    """Run the executable. Return its standard output, and the reason if it failed."""
+    """Run the executable. Return its standard output, and the reason if it failed. Raise ValueError
+    if the executable finds the request invalid."""
     try:
         process = subprocess.Popen(
             [executable],

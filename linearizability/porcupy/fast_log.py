@@ -142,7 +142,8 @@ def _compare(appends: list[_Row], lower: list[_Bound], upper: list[_Bound]) -> N
 
 def _appends(rows: list[_Row]) -> tuple[list[_Row], bool]:
     """Return the appends with a known offset, in the order of offsets and without a gap from 0, and
-    whether there are other appends."""
+    whether there are other appends. Raise _RefutedError if nothing was appended at an offset below
+    the end, _UndecidedError if an append without an offset may stand there."""
     writers = _writers(rows)
     log = _Log(writers)
     for row in rows:
@@ -171,7 +172,8 @@ def _appends(rows: list[_Row]) -> tuple[list[_Row], bool]:
 
 
 def _writers(rows: list[_Row]) -> dict[int, _Row]:
-    """Return value -> its append."""
+    """Return value -> its append. Raise ValueError for a status other than ok and unknown, an
+    append without values, or a value that is appended twice."""
     writers: dict[int, _Row] = {}
     for row in rows:
         if row.op.status not in {OK, UNKNOWN}:

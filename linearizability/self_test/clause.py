@@ -9,6 +9,8 @@ from typing import NamedTuple
 from linearizability.self_test.model.world import Row
 
 Mutator = Callable[[list[Row], Random], list[Row] | None]
+"""A function that returns a history's rows with an anomaly planted, or None if the history has no
+place for it."""
 
 
 class Clause(NamedTuple):

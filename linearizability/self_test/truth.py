@@ -87,6 +87,7 @@ def _outcome(row: Row, told: dict[int, str]) -> str | None:
 
 
 def outcome_of(row: Row) -> str | None:
-    """Return the `_outcome` that `with_outcomes` gave the row."""
+    """Return the `_outcome` that `with_outcomes` gave the row; it is None for a row without a
+    record."""
     outcome: str | None = row["_outcome"]
     return outcome

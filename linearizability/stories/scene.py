@@ -154,8 +154,9 @@ def _whole_reads(history: pl.LazyFrame) -> pl.LazyFrame:
 def _with_fates(
     records: pl.DataFrame, history: pl.LazyFrame, ends: pl.DataFrame
 ) -> dict[int, tuple[Record, ...]]:
-    """Return the records of each anomaly, each with its later history (last seen, final offsets,
-    replacement)."""
+    """Return the records of each anomaly, by its number, each with its send and what became of it:
+    where it was last seen, where the final reads have it, and which record is at its offset
+    instead."""
     values = records.select(VALUE).drop_nulls().unique()
     offsets = records.select(OFFSET).drop_nulls().unique()
     is_meant = pl.col("value").is_in(values["value"].unique().implode())

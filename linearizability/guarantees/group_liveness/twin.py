@@ -182,8 +182,9 @@ def _common(span: Span, others: list[Span]) -> list[Span]:
 
 
 def _pauses(rows: list[Row], group: str, limit: int) -> list[tuple[Place, int, int, int]]:
-    """Return (partition, since, until, send) of each span in which the group received nothing of a
-    partition; send: that of the first record that was waiting."""
+    """Return (partition, since, until, send) of each span longer than `limit` in which the group
+    received nothing of a partition although a record was waiting; send: that of the first such
+    record."""
     of_group = [r for r in rows if r["group"] == group and r["topic"] is not None]
     given = [r for r in of_group if r["f"] == "poll" and r["offset"] is not None]
     topics = {r["topic"] for r in [*given, *(r for r in of_group if r["f"] == "owned")]}

@@ -110,7 +110,7 @@ def _shown_while_open(
     rows: list[Row], rng: Random, shown: Callable[[Row], Row | None]
 ) -> list[Row] | None:
     """Plant the row that `shown` makes of a victim, a record of a transaction, just before the
-    transaction's commit is requested."""
+    transaction's commit is requested. Return None if there is no victim, or `shown` makes none."""
     committed = only_committed(rows)
     victims = [row for row in rows if is_acked(row) and row["txn"] in committed]
     if not victims:
@@ -143,7 +143,7 @@ def _answer(victim: Row, stable: int) -> Row:
 
 def _stuck_at(rows: list[Row], rng: Random, victims: list[Row], seconds: int) -> list[Row] | None:
     """Plant two answers in the final phase, this many seconds apart, whose last stable offset is a
-    victim's offset."""
+    victim's offset. Return None without a victim."""
     if not victims:
         return None
     victim = rng.choice(victims)

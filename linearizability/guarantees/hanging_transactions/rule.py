@@ -261,8 +261,8 @@ def lowest_open(still_open: pl.LazyFrame) -> pl.LazyFrame:
 
 
 def read_while_open(events: pl.LazyFrame, still_open: pl.LazyFrame) -> pl.LazyFrame:
-    """Return the offsets that a read_committed reader received before the commit of a transaction
-    with a lower offset was requested."""
+    """Return the partition of each offset that a read_committed reader received before the commit
+    of a transaction with a lower offset was requested: one row for each such offset."""
     first = (
         events.filter(IS_DATA & READS_COMMITTED)
         .group_by(*KEY, shown="offset")
