@@ -9,7 +9,8 @@ from reference_impl.core.rules import Rules
 class AcceptTooFew(Rules):
     """Real-world kin: the last replica standing, before KIP-966.
 
-    Breaks:     a committed record is on as many replicas as min.insync.replicas says (KIP-966).
+    Breaks:     a committed record must be on as many replicas as min.insync.replicas says
+                (KIP-966).
     Caught by:  workload appends, nemesis last-replica-standing, checker invariant min-isr,
                 default.replication.factor=2 and min.insync.replicas=2.
     Within:     a few runs of 20 seconds with three nodes.

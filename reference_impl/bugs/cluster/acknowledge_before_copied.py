@@ -9,7 +9,8 @@ from reference_impl.core.rules import Rules
 class AcknowledgeBeforeCopied(Rules):
     """Real-world kin: leaders that answer before their followers have fetched.
 
-    Breaks:     acks=all waits for the whole ISR (producer configuration, acks; design#replication).
+    Breaks:     acks=all must wait for the whole ISR (producer configuration, acks;
+                design#replication).
     Caught by:  workload appends, nemesis partition-leader, checkers lost_writes or append_order.
     Within:     a few runs of 20 seconds with three nodes.
     """

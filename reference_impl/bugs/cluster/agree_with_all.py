@@ -9,7 +9,8 @@ from reference_impl.core.rules.agreeing import LogEnd
 class AgreeWithAll(Rules):
     """Real-world kin: logs that are copied without a comparison of epochs, before KIP-101.
 
-    Breaks:     a follower's log is a prefix of the leader's before records are added (KIP-595).
+    Breaks:     a follower's log must be a prefix of the leader's before records are added
+                (KIP-595).
     Caught by:  workload appends, nemesis isolate-controller, checker simulator: a step
                 of a node fails when a follower has more than the leader's log.
     Within:     a few runs of 20 seconds with three nodes.

@@ -10,13 +10,13 @@ from reference_impl.core.rules import Rules
 class CommitByOne(Rules):
     """Real-world kin: Raft implementations that count an entry before a majority has it.
 
-    Breaks:     committed metadata are in the logs of a majority (Raft, 5.3; KIP-595).
+    Breaks:     committed metadata must be in the logs of a majority (Raft, 5.3; KIP-595).
     Caught by:  workload appends, nemesis isolate-controller, checkers
                 invariant leader-is-complete or invariant committed-stays.
     Within:     a few runs of 20 seconds with three nodes.
     """
 
     def committed_end(self, ends: Iterable[int], epoch_start_offset: int) -> int | None:
-        """Return the end of the longest log."""
+        """Return the end of the longest log. Return None if it has nothing of this epoch."""
         reached = max(ends)
         return reached if reached > epoch_start_offset else None

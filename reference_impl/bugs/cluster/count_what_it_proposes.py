@@ -10,7 +10,8 @@ from reference_impl.core.rules import Rules
 class CountWhatItProposes(Rules):
     """Real-world kin: leaders before KIP-497 that shrank the ISR by themselves.
 
-    Breaks:     what is committed is on all members of the ISR that the controller knows (KIP-497).
+    Breaks:     a committed record must be on all members of the ISR that the controller knows
+                (KIP-497).
     Caught by:  workload appends, nemesis partition-leader, checkers invariant isr-is-complete or
                 lost_writes.
     Within:     a few runs of 20 seconds with three nodes.

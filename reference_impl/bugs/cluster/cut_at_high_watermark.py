@@ -10,7 +10,7 @@ class CutAtHighWatermark(Rules):
     """Real-world kin: replication before KIP-101, which lost records that were committed, but not
     known to be.
 
-    Breaks:     a follower cuts off only what its leader does not have (KIP-101).
+    Breaks:     a follower may cut off only what its leader does not have (KIP-101).
     Caught by:  workload appends, nemesis kill-all, checkers lost_writes or
                 invariant committed-stays.
     Within:     a few runs of 20 seconds with three nodes.

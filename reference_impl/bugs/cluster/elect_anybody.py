@@ -9,7 +9,7 @@ from reference_impl.core.rules import Rules
 class ElectAnybody(Rules):
     """Real-world kin: elections that take the first replica alive for a complete one.
 
-    Breaks:     a leader has every committed record (KIP-966; design#replication).
+    Breaks:     a leader must have every committed record (KIP-966; design#replication).
     Caught by:  workload appends, nemesis last-replica-standing, checkers
                 invariant leader-is-complete or lost_writes.
     Within:     a few runs of 20 seconds with three nodes.

@@ -10,7 +10,8 @@ from reference_impl.core.rules import Rules
 class ElectUncleanly(Rules):
     """Real-world kin: Kafka before 0.11, where unclean elections were allowed by default (KIP-106).
 
-    Breaks:     no election loses a committed record unless the topic allows it (KIP-106, KIP-966).
+    Breaks:     no election may lose a committed record unless the topic allows it (KIP-106,
+                KIP-966).
     Caught by:  workload appends, nemesis last-replica-standing, checkers
                 invariant leader-is-complete or lost_writes.
     Within:     a few runs of 20 seconds with three nodes.

@@ -9,7 +9,7 @@ from reference_impl.core.rules import Rules
 class FollowBeyondCommitted(Rules):
     """Real-world kin: followers that serve consumers beyond the high watermark of their leader.
 
-    Breaks:     a consumer reads only committed records, from followers, too (KIP-392).
+    Breaks:     a consumer may read only committed records, from followers, too (KIP-392).
     Caught by:  workload appends, nemesis partition-leader, checker
                 invariant follower-high-watermark.
     Within:     a few runs of 20 seconds with three nodes.

@@ -8,7 +8,7 @@ from reference_impl.core.rules import Rules
 class JoinEarly(Rules):
     """Real-world kin: KAFKA-7128, where a follower joined that had not reached the leader's epoch.
 
-    Breaks:     each member of the ISR has everything that is committed (design#replication).
+    Breaks:     each member of the ISR must have everything that is committed (design#replication).
     Caught by:  workload appends, nemesis partition-leader, checker invariant isr-is-complete.
     Within:     a few runs of 20 seconds with three nodes.
     """

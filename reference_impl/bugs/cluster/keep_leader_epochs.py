@@ -10,7 +10,7 @@ class KeepLeaderEpochs(Rules):
     """Real-world kin: replication before KIP-101, which could not tell the records of two leaders
     apart.
 
-    Breaks:     each leadership has an epoch of its own (KIP-101).
+    Breaks:     each leadership must have an epoch of its own (KIP-101).
     Caught by:  workload appends, nemesis kill-leader, checker invariant one-leader.
     Within:     a few runs of 20 seconds with three nodes.
     """

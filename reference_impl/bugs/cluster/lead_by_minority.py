@@ -8,7 +8,7 @@ from reference_impl.core.rules import Rules
 class LeadByMinority(Rules):
     """Real-world kin: clusters that are split in two and have a leader on each side.
 
-    Breaks:     an epoch of the quorum has one leader (Raft, 5.2; KIP-595).
+    Breaks:     an epoch of the quorum must have only one leader (Raft, 5.2; KIP-595).
     Caught by:  workload appends, nemesis isolate-controller, checkers invariant one-leader or
                 invariant logs-agree.
     Within:     a few runs of 20 seconds with three nodes.

@@ -8,7 +8,7 @@ from reference_impl.core.rules import Rules
 class ListStaleEnds(Rules):
     """Real-world kin: KIP-207, where the end of a partition went back after an election.
 
-    Breaks:     a reader sees every record that others have read (design#replication).
+    Breaks:     a reader must see every record that others have read (design#replication).
     Caught by:  workload register, nemesis kill-all, checker register (porcupine).
     Within:     a few runs of 20 seconds with three nodes.
     """

@@ -12,8 +12,8 @@ class ServeReplacedShards(Rules):
     """Real-world kin: committed offsets that were not loaded when a coordinator took over (Apache
     Kafka, pull request 2436).
 
-    Breaks:     a coordinator knows every record of its log, also those of the leaders between two
-                of its own epochs (GroupCoordinatorService.java, onResignation).
+    Breaks:     a coordinator must know every record of its log, also those of the leaders between
+                two of its own epochs (GroupCoordinatorService.java, onResignation).
     Caught by:  workload offsets, nemesis pause, config offsets.topic.num.partitions=1 (one
                 coordinator for all groups) and a session so short that each paused coordinator is
                 replaced while its process lives, checker committed_offsets.

@@ -9,8 +9,8 @@ from reference_impl.core.rules.agreeing import LogEnd
 class VoteForShorterLogs(Rules):
     """Real-world kin: elections that choose a leader without a look at the logs.
 
-    Breaks:     every later leader has all committed records, since a voter refuses a candidate
-                whose log is older than its own (Raft, 5.4.1; KIP-595).
+    Breaks:     every later leader must have all committed records, so a voter must refuse a
+                candidate whose log is older than its own (Raft, 5.4.1; KIP-595).
     Caught by:  workload appends, nemesis last-replica-standing (the node that was down for five
                 seconds lacks at least the record that fenced it, and starts together with the
                 controller that was up), checkers invariant leader-is-complete or

@@ -9,9 +9,9 @@ from reference_impl.core.rules import Rules
 class AgeFromOldestRecord(Rules):
     """Real-world kin: retention by the time at which a file was created (before KIP-33).
 
-    Breaks:     a record stays for retention.ms; a segment is deleted when its newest record is
-                older (docs, topicconfigs, retention.ms). The deletion is too early by at most the
-                time from a segment's first record to its last.
+    Breaks:     a record must stay for retention.ms; a segment may be deleted only when its newest
+                record is older (docs, topicconfigs, retention.ms). The deletion is too early by at
+                most the time from a segment's first record to its last.
     Caught by:  workload retention, any nemesis or none, checker retention (deleted-too-early).
     Within:     one run of 20 seconds.
     """

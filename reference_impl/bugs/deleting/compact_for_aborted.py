@@ -10,7 +10,7 @@ from reference_impl.wire.batches.records import BatchHeader
 class CompactForAborted(Rules):
     """Real-world kin: cleaners from before KIP-98 that do not know of transactions.
 
-    Breaks:     the last committed value of each key stays (design#compaction; KIP-98).
+    Breaks:     the last committed value of each key must stay (design#compaction; KIP-98).
     Caught by:  workload compaction-transactions, any nemesis or none, checkers compaction and
                 lost_writes.
     Within:     one run of 20 seconds.

@@ -9,7 +9,7 @@ class CompactNewestAway(Rules):
     """Real-world kin: an off-by-one error when a cleaner compares a record with the newest of its
     key.
 
-    Breaks:     the last value of each key stays (design#compaction).
+    Breaks:     the last value of each key must stay (design#compaction).
     Caught by:  workload compaction, any nemesis or none, checkers compaction and lost_writes.
     Within:     one run of 10 seconds.
     """

@@ -10,7 +10,7 @@ SHARE = 0.8
 class DeleteALittleEarly(Rules):
     """Real-world kin: jitter that is subtracted from a limit instead of added to it.
 
-    Breaks:     a record stays for retention.ms (docs, topicconfigs, retention.ms).
+    Breaks:     a record must stay for retention.ms (docs, topicconfigs, retention.ms).
     Caught by:  workload retention, any nemesis or none, checker retention (deleted-too-early).
     Within:     one run of 20 seconds.
     """

@@ -11,8 +11,9 @@ class DeleteLate(Rules):
     """Real-world kin: records that must be deleted by law or for lack of space, and a check that
     uses the wrong clock.
 
-    Breaks:     a closed segment is deleted by the next check after its newest record is older than
-                retention.ms (docs, topicconfigs, retention.ms; log.retention.check.interval.ms).
+    Breaks:     a closed segment must be deleted by the next check after its newest record is older
+                than retention.ms (docs, topicconfigs, retention.ms;
+                log.retention.check.interval.ms).
     Caught by:  workload retention, any nemesis or none, checker retention (kept-too-long).
     Within:     one run of 30 seconds.
     """

@@ -8,8 +8,8 @@ from reference_impl.core.rules import Rules
 class DeleteOneSegmentMore(Rules):
     """Real-world kin: a lower limit that is used as an upper limit.
 
-    Breaks:     at least retention.bytes of a log stay: a segment is deleted only if the others have
-                at least that size (docs, topicconfigs, retention.bytes).
+    Breaks:     at least retention.bytes of a log must stay: a segment may be deleted only if the
+                others have at least that size (docs, topicconfigs, retention.bytes).
     Caught by:  workload retention-size, any nemesis or none, checker retention
                 (deleted-below-size).
     Within:     one run of 20 seconds.

@@ -9,7 +9,7 @@ from reference_impl.core.rules import Rules
 class DeleteRecordsTooFar(Rules):
     """Real-world kin: deletions rounded up to whole segments.
 
-    Breaks:     records at or above the offset of a DeleteRecords stay (KIP-107).
+    Breaks:     records at or above the offset of a DeleteRecords must stay (KIP-107).
     Caught by:  workload delete-records, any nemesis or none, checkers retention and lost_writes.
     Within:     one run of 10 seconds.
     """

@@ -10,7 +10,7 @@ TOO_SHORT = 4
 class DeleteYoungSegments(Rules):
     """Real-world kin: a setting that is read in the wrong unit, or from the wrong level.
 
-    Breaks:     a record stays for retention.ms (docs, topicconfigs, retention.ms).
+    Breaks:     a record must stay for retention.ms (docs, topicconfigs, retention.ms).
     Caught by:  workload retention, any nemesis or none, checker retention (deleted-too-early).
     Within:     one run of 10 seconds.
     """

@@ -11,7 +11,8 @@ from reference_impl.wire.batches.records import Record
 class DropHeadersInCleaning(Rules):
     """Real-world kin: cleaners that rebuild records from key, value and time.
 
-    Breaks:     compaction keeps a record or removes it, but never changes it (design#compaction).
+    Breaks:     compaction may keep a record or remove it, but must never change it
+                (design#compaction).
     Caught by:  workload compaction, any nemesis or none, checker phantom_records (altered: headers,
                 if the workload sends some).
     Within:     one run of 20 seconds.

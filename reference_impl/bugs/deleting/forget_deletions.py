@@ -9,7 +9,8 @@ from reference_impl.core.rules import Rules
 class ForgetDeletions(Rules):
     """Real-world kin: a log start raised in memory, and computed again when segments change.
 
-    Breaks:     once DeleteRecords was answered, the leader's log begins at its offset (KIP-107).
+    Breaks:     once DeleteRecords was answered, the leader's log must begin at its offset
+                (KIP-107).
     Caught by:  workload delete-records, any nemesis or none, checker retention
                 (log-start-goes-back). A log start that goes back when a broker was killed is no
                 violation: Apache Kafka stores it only once a minute.

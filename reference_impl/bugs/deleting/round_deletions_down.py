@@ -11,7 +11,7 @@ EVERY = 3
 class RoundDeletionsDown(Rules):
     """Real-world kin: deletions that are rounded to boundaries that are easy to cut.
 
-    Breaks:     once DeleteRecords was answered, nothing below its offset is read (KIP-107).
+    Breaks:     once DeleteRecords was answered, nothing below its offset may be read (KIP-107).
     Caught by:  workload delete-records, any nemesis or none, checker retention
                 (log-start-goes-back).
     Within:     one run of 20 seconds.

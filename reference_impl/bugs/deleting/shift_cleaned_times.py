@@ -10,7 +10,7 @@ class ShiftCleanedTimes(Rules):
     """Real-world kin: deltas that are copied although their base has changed: it was replaced by
     the delete horizon (KIP-534).
 
-    Breaks:     a record has the same timestamp whenever it is read (KIP-32).
+    Breaks:     a record must have the same timestamp whenever it is read (KIP-32).
     Caught by:  workload compaction, any nemesis or none, checkers phantom_records and
                 inconsistent_offsets: readers before and after the cleaning got different times.
     Within:     one run of 20 seconds.

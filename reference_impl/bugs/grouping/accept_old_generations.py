@@ -10,8 +10,8 @@ from reference_impl.core.rules import Rules
 class AcceptOldGenerations(Rules):
     """Real-world kin: coordinators that accept a commit from every client that names the group.
 
-    Breaks:     a commit of an old generation is refused: its partitions belong to other members by
-                then (OffsetCommitRequest.json, GenerationIdOrMemberEpoch; ClassicGroup,
+    Breaks:     a commit of an old generation must be refused: its partitions belong to other
+                members by then (OffsetCommitRequest.json, GenerationIdOrMemberEpoch; ClassicGroup,
                 validateOffsetCommit).
     Caught by:  workload groups-positions, any nemesis or none, checker committed_offsets
                 (old-generation-commits).

@@ -10,9 +10,9 @@ from reference_impl.core.rules import Rules
 class AcceptOldGenerationsInTransactions(Rules):
     """Real-world kin: coordinators before KIP-447, which fenced the producer and not the member.
 
-    Breaks:     TxnOffsetCommit names member and generation, and is refused for an old generation
-                (KIP-447): its partitions belong to other members by then, which process the same
-                input again.
+    Breaks:     TxnOffsetCommit names member and generation, and must be refused for an old
+                generation (KIP-447): its partitions belong to other members by then, which process
+                the same input again.
     Caught by:  workload transform, any nemesis or none, checkers committed_offsets and
                 exactly_once; and the conformance cases of TxnOffsetCommit.
     Within:     one run of 30 seconds.

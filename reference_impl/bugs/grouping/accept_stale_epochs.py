@@ -9,7 +9,7 @@ from reference_impl.core.rules import Rules
 class AcceptStaleEpochs(Rules):
     """Real-world kin: coordinators that accept a commit from every member of the group.
 
-    Breaks:     a commit of an older member epoch is refused, unless the member has had the
+    Breaks:     a commit of an older member epoch must be refused, unless the member has had the
                 partition since then (KIP-848; KIP-1251).
     Caught by:  workload groups-consumer-positions, any nemesis or none, checker committed_offsets;
                 and the conformance cases of OffsetCommit.

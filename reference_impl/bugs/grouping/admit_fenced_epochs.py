@@ -9,8 +9,8 @@ from reference_impl.core.rules import Rules
 class AdmitFencedEpochs(Rules):
     """Real-world kin: coordinators that know a member by its id alone.
 
-    Breaks:     a heartbeat of an older member epoch is answered FENCED_MEMBER_EPOCH (KIP-848): the
-                member gives up its partitions and joins again.
+    Breaks:     a heartbeat of an older member epoch must be answered FENCED_MEMBER_EPOCH (KIP-848):
+                the member gives up its partitions and joins again.
     Caught by:  the conformance cases of ConsumerGroupHeartbeat. A client library never sends an
                 older epoch by itself.
     Within:     one examination.

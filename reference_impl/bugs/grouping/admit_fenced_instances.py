@@ -10,7 +10,7 @@ from reference_impl.core.rules import Rules
 class AdmitFencedInstances(Rules):
     """Real-world kin: coordinators that check the instance id, and not which process uses it.
 
-    Breaks:     of two processes with one group.instance.id the older is fenced (KIP-345).
+    Breaks:     of two processes with one group.instance.id the older must be fenced (KIP-345).
     Caught by:  workload groups-static-positions, any nemesis or none, checker committed_offsets
                 (two-owners): its generation is the current one, since there was no rebalance.
     Within:     one run of 20 seconds.

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 class DeleteNeighbours(Rules):
     """Real-world kin: coordinators that remove all groups of a partition instead of one of them.
 
-    Breaks:     DeleteGroups and OffsetDelete delete what they name, and nothing else (KIP-229,
+    Breaks:     DeleteGroups and OffsetDelete must delete what they name, and nothing else (KIP-229,
                 KIP-496).
     Caught by:  workload offsets, nemesis kill, config offsets.topic.num.partitions=1, checker
                 committed_offsets. Nothing is wrong until the coordinator restarts.

@@ -15,7 +15,7 @@ class EndSessionsEarly(Rules):
     """Real-world kin: timers that count from the last tick instead of from now.
 
     Breaks:     a member that sends a heartbeat within session.timeout.ms (KIP-848:
-                group.consumer.session.timeout.ms) after the last one stays a member (KIP-62).
+                group.consumer.session.timeout.ms) after the last one must stay a member (KIP-62).
     Caught by:  workload sessions, any nemesis or none, checker group_liveness
                 (session-cut-short).
     Within:     one run of 20 seconds.

@@ -15,7 +15,7 @@ class EndSessionsLate(Rules):
     """Real-world kin: a time-out whose unit is mistaken.
 
     Breaks:     a member that is silent for longer than session.timeout.ms (KIP-848:
-                group.consumer.session.timeout.ms) is removed (KIP-62).
+                group.consumer.session.timeout.ms) must be removed (KIP-62).
     Caught by:  workload sessions, any nemesis or none, checker group_liveness (session-outlived).
     Within:     one run of 30 seconds.
     """

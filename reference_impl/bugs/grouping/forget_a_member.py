@@ -12,8 +12,8 @@ from reference_impl.core.rules import Rules
 class ForgetAMember(Rules):
     """Real-world kin: assignments that are matched by member ids that have changed meanwhile.
 
-    Breaks:     each partition of a subscribed topic has an owner in a stable group (docs, design,
-                "Consumers"; SyncGroup).
+    Breaks:     each partition of a subscribed topic must have an owner in a stable group (docs,
+                design, "Consumers"; SyncGroup).
     Caught by:  workload groups-positions, any nemesis or none, checker group_liveness (a partition
                 without an owner); and the conformance cases of SyncGroup.
     Within:     one run of 75 seconds: judges allow for rebalance and session time-outs.

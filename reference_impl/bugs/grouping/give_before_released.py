@@ -11,8 +11,8 @@ class GiveBeforeReleased(Rules):
     """Real-world kin: coordinators that send a new assignment at once, and rely on the old owner to
     notice it in time.
 
-    Breaks:     two members never own a partition at the same time (KIP-848, Reconciliation of the
-                group).
+    Breaks:     two members must never own a partition at the same time (KIP-848, Reconciliation of
+                the group).
     Caught by:  workload groups-consumer-positions, any nemesis or none, checker committed_offsets:
                 the old owner still commits after the new one.
     Within:     one run of 20 seconds.

@@ -11,7 +11,8 @@ from reference_impl.core.rules import Rules
 class GivePartsTwice(Rules):
     """Real-world kin: an assignment that is stored under the wrong member id.
 
-    Breaks:     in a generation a partition has one owner (docs, design, "Consumers"; SyncGroup).
+    Breaks:     in a generation a partition must have only one owner (docs, design, "Consumers";
+                SyncGroup).
     Caught by:  workload groups-positions, any nemesis or none, checker committed_offsets
                 (two-owners).
     Within:     one run of 20 seconds.

@@ -10,8 +10,8 @@ from reference_impl.core.rules import Rules
 class GreetTheDead(Rules):
     """Real-world kin: coordinators that look for the group of a heartbeat, and not for the member.
 
-    Breaks:     a member that was removed learns it from its next heartbeat, and joins again
-                (KIP-62; UNKNOWN_MEMBER_ID, ILLEGAL_GENERATION).
+    Breaks:     a member that was removed must learn it from its next heartbeat, so that it joins
+                again (KIP-62; UNKNOWN_MEMBER_ID, ILLEGAL_GENERATION).
     Caught by:  the conformance cases of SyncGroup. A client library soon commits, and gets that
                 error then.
     Within:     one examination.

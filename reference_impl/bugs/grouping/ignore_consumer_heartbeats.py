@@ -14,7 +14,7 @@ class IgnoreConsumerHeartbeats(Rules):
     """Real-world kin: coordinators that answer before they look for the member's timer.
 
     Breaks:     a member that sends a heartbeat within group.consumer.session.timeout.ms after the
-                last one stays a member (KIP-848).
+                last one must stay a member (KIP-848).
     Caught by:  workload sessions, any nemesis or none, checker group_liveness
                 (session-cut-short).
     Within:     one run of 20 seconds.

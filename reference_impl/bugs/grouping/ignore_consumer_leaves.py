@@ -12,8 +12,8 @@ from reference_impl.core.rules.grouping import AnyMember
 class IgnoreConsumerLeaves(Rules):
     """Real-world kin: coordinators that leave the work to the session's timer.
 
-    Breaks:     once a heartbeat with member epoch -1 is answered, its sender is not a member any
-                more (KIP-848).
+    Breaks:     once a heartbeat with member epoch -1 is answered, its sender must not be a member
+                any more (KIP-848).
     Caught by:  workload sessions, any nemesis or none, checker group_liveness
                 (member-after-leaving).
     Within:     one run of 20 seconds.

@@ -13,8 +13,8 @@ from reference_impl.core.rules.grouping import AnyMember
 class IgnoreHeartbeats(Rules):
     """Real-world kin: coordinators that answer before they look for the member's timer.
 
-    Breaks:     a member that sends a heartbeat within session.timeout.ms after the last
-                one stays a member (KIP-62).
+    Breaks:     a member that sends a heartbeat within session.timeout.ms after the last one must
+                stay a member (KIP-62).
     Caught by:  workload sessions, any nemesis or none, checker group_liveness
                 (session-cut-short).
     Within:     one run of 20 seconds.

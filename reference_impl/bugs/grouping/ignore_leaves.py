@@ -12,8 +12,8 @@ from reference_impl.core.rules.grouping import AnyMember
 class IgnoreLeaves(Rules):
     """Real-world kin: coordinators that leave the work to the session's timer.
 
-    Breaks:     once LeaveGroup is answered, its sender is not a member any
-                more (LeaveGroupRequest.json; KIP-62).
+    Breaks:     once LeaveGroup is answered, its sender must not be a member any more
+                (LeaveGroupRequest.json; KIP-62).
     Caught by:  workload sessions, any nemesis or none, checker group_liveness
                 (member-after-leaving).
     Within:     one run of 20 seconds.

@@ -12,8 +12,8 @@ class KeepHighestCommit(Rules):
     """Real-world kin: offset stores that merge commits by their maximum, so that their order does
     not matter.
 
-    Breaks:     the last commit counts, even if its offset is lower: a group goes back by committing
-                a smaller offset (docs, operations, resetting offsets;
+    Breaks:     the last commit must count, even if its offset is lower: a group goes back by
+                committing a smaller offset (docs, operations, resetting offsets;
                 OffsetMetadataManager.replay).
     Caught by:  workload offsets, any nemesis or none, checker committed_offsets.
     Within:     one run of 20 seconds.

@@ -14,8 +14,8 @@ from reference_impl.wire.codec.primitives import ZERO_UUID
 class KeepPositionsOfDeletedTopics(Rules):
     """Real-world kin: coordinators before KIP-516, which identify a topic by its name alone.
 
-    Breaks:     a new topic has no committed offsets: otherwise a group would begin after its first
-                records (KIP-516; GroupCoordinatorService, onPartitionsDeleted).
+    Breaks:     a new topic must have no committed offsets: otherwise a group would begin after its
+                first records (KIP-516; GroupCoordinatorService, onPartitionsDeleted).
     Caught by:  workload recreate, any nemesis or none, checker committed_offsets.
     Within:     one run of 30 seconds.
     """

@@ -14,7 +14,7 @@ from reference_impl.core.rules.grouping import Target
 class LeavePartitionOut(Rules):
     """Real-world kin: assignors that divide with a remainder, and forget the remainder.
 
-    Breaks:     each partition of a subscribed topic is in the target assignment of a member
+    Breaks:     each partition of a subscribed topic must be in the target assignment of a member
                 (KIP-848, Assignment process).
     Caught by:  workload groups-consumer, any nemesis or none, checker group_liveness (a partition
                 without an owner).

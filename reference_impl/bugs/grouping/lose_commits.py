@@ -13,8 +13,9 @@ EVERY = 2
 class LoseCommits(Rules):
     """Real-world kin: coordinators that answer before they have written a commit.
 
-    Breaks:     a committed offset survives `kill -9` of its coordinator, as any acknowledged record
-                does (docs, design, "Consumer Position": offsets are stored in a replicated topic).
+    Breaks:     a committed offset must survive `kill -9` of its coordinator, as any acknowledged
+                record must (docs, design, "Consumer Position": offsets are stored in a replicated
+                topic).
     Caught by:  workload offsets, nemesis kill, checker committed_offsets. Nothing is wrong until
                 the coordinator restarts.
     Within:     one run of 20 seconds.

@@ -11,8 +11,8 @@ from reference_impl.core.rules import Rules
 class LoseDeletions(Rules):
     """Real-world kin: KAFKA-17306: the log of a group differs from its state in memory.
 
-    Breaks:     deleted offsets, and the offsets of a deleted group, do not come back with a restart
-                of the coordinator (KIP-229, KIP-496).
+    Breaks:     deleted offsets, and the offsets of a deleted group, must not come back with a
+                restart of the coordinator (KIP-229, KIP-496).
     Caught by:  workload offsets, nemesis kill, checker committed_offsets. Nothing is wrong until
                 the coordinator restarts.
     Within:     one run of 30 seconds.

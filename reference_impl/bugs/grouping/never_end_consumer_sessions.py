@@ -9,8 +9,8 @@ from reference_impl.core.rules import Rules
 class NeverEndConsumerSessions(Rules):
     """Real-world kin: coordinators that lose the timer of a session when a group is loaded.
 
-    Breaks:     after group.consumer.session.timeout.ms without a heartbeat a member is removed, and
-                its partitions go to others (KIP-848, Member fencing).
+    Breaks:     after group.consumer.session.timeout.ms without a heartbeat a member must be
+                removed, and its partitions go to others (KIP-848, Member fencing).
     Caught by:  workload groups-consumer, any nemesis or none, checker group_liveness: no member
                 reads the partitions of a crashed one.
     Within:     one run of 75 seconds: judges allow for rebalance and session time-outs.

@@ -12,8 +12,8 @@ class NeverEndLoadedSessions(Rules):
     """Real-world kin: coordinators that load a group and start the timer of a member with its first
     heartbeat.
 
-    Breaks:     after session.timeout.ms without a heartbeat a member's partitions go to others,
-                even if the coordinator has restarted (KIP-62).
+    Breaks:     after session.timeout.ms without a heartbeat a member's partitions must go to
+                others, even if the coordinator has restarted (KIP-62).
     Caught by:  workload groups, nemesis kill-then-calm, checker group_liveness.
     Within:     one run of 90 seconds: judges allow for rebalance and session time-outs.
     """

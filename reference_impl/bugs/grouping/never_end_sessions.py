@@ -9,7 +9,7 @@ from reference_impl.core.rules import Rules
 class NeverEndSessions(Rules):
     """Real-world kin: coordinators that lose the timer of a session when a group is loaded.
 
-    Breaks:     after session.timeout.ms without a heartbeat a member's partitions go to others
+    Breaks:     after session.timeout.ms without a heartbeat a member's partitions must go to others
                 (KIP-62; consumer configuration, session.timeout.ms).
     Caught by:  workload groups, any nemesis or none, checker group_liveness: every rebalance waits
                 for crashed members until the rebalance time-out, and without a rebalance no member

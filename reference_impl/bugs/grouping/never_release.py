@@ -10,8 +10,8 @@ from reference_impl.core.rules import Rules
 class NeverRelease(Rules):
     """Real-world kin: maps of owners from which a fenced member is not removed.
 
-    Breaks:     the partitions of a member that is gone can be assigned to others at once (KIP-848,
-                Member fencing).
+    Breaks:     it must be possible at once to assign the partitions of a member that is gone to
+                others (KIP-848, Member fencing).
     Caught by:  workload groups-consumer, any nemesis or none, checker group_liveness: partitions of
                 crashed members have no owner.
     Within:     one run of 75 seconds: judges allow for rebalance and session time-outs.

@@ -9,7 +9,7 @@ from reference_impl.core.rules import Rules
 class WaitForTheGone(Rules):
     """Real-world kin: rebalances that never end because a member that has left is still counted.
 
-    Breaks:     a generation begins with the members that have joined, at the latest when the
+    Breaks:     a generation must begin with the members that have joined, at the latest when the
                 rebalance time-out is over (KIP-62).
     Caught by:  workload groups, any nemesis or none, checker group_liveness.
     Within:     one run of 75 seconds: judges allow for rebalance and session time-outs.

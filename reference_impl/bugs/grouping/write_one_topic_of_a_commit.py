@@ -12,8 +12,8 @@ from reference_impl.wire import Record, decode_record
 class WriteOneTopicOfACommit(Rules):
     """Real-world kin: loops that end after the first iteration.
 
-    Breaks:     a committed offset survives `kill -9` of its coordinator, whatever else is in its
-                request (OffsetCommitRequest.json, Topics).
+    Breaks:     a committed offset must survive `kill -9` of its coordinator, whatever else is in
+                its request (OffsetCommitRequest.json, Topics).
     Caught by:  workload offsets, nemesis kill, checker committed_offsets. Nothing is wrong until
                 the coordinator restarts.
     Within:     one run of 30 seconds.

@@ -11,8 +11,8 @@ class AcceptZombieWrites(AdmitFencedProducers):
     """Real-world kin: leaders that check the sequences for gaps, but accept any other epoch as a
     fresh start.
 
-    Breaks:     once a newer epoch has written to a partition, a batch of an older one is refused
-                (KIP-98; ProducerAppendInfo.checkProducerEpoch). The coordinator lets the
+    Breaks:     once a newer epoch has written to a partition, a batch of an older one must be
+                refused (KIP-98; ProducerAppendInfo.checkProducerEpoch). The coordinator lets the
                 producer in, too; it would refuse the batch before the leader does (KIP-890).
     Caught by:  workload zombies, any nemesis or none, checker fencing; and the conformance cases of
                 Produce.

@@ -21,7 +21,7 @@ DELAY_MS = 200
 class AcknowledgeBeforeAppend(Rules):
     """Real-world kin: a write-back cache in front of the log, lost with the process.
 
-    Breaks:     an acknowledged record survives `kill -9` (design#replication: an acknowledged
+    Breaks:     an acknowledged record must survive `kill -9` (design#replication: an acknowledged
                 record is in the log).
     Caught by:  workload appends, nemesis kill, checkers lost_writes and inconsistent_offsets.
     Within:     one run of 30 seconds.
@@ -50,7 +50,8 @@ class AcknowledgeBeforeAppend(Rules):
         return True
 
     def duplicate_of(self, partition: Partition, batch: ValidatedBatch) -> AppendResult | None:
-        """Append the partition's postponed batch before the next one is checked."""
+        """Append the partition's postponed batch before the next one is checked. Return the earlier
+        append of the batch, or None."""
         late = self._late.pop((partition.topic, partition.index), None)
         if late is not None:
             super().append(*late)

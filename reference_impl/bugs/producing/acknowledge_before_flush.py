@@ -14,7 +14,7 @@ from reference_impl.core.rules import Rules
 class AcknowledgeBeforeFlush(Rules):
     """Real-world kin: brokers, and disks, which cache writes although they were told to sync them.
 
-    Breaks:     with flush.messages=1 an acknowledged record survives a loss of power (docs,
+    Breaks:     with flush.messages=1 an acknowledged record must survive a loss of power (docs,
                 topicconfigs, flush.messages).
     Caught by:  workload appends, nemesis power-loss-all, config log.flush.interval.messages=1,
                 checker lost_writes. It needs a disk of its own (root): no kill shows it, since the

@@ -11,14 +11,15 @@ from reference_impl.core.rules import Rules
 class AnswerRetriesWithNewest(Rules):
     """Real-world kin: redpanda#3003 and PR 5026: a retry is answered with another batch's offset.
 
-    Breaks:     a batch that is sent again gets its first answer (KIP-98), also if other batches of
-                the producer follow it in flight.
+    Breaks:     a batch that is sent again must get its first answer (KIP-98), also if other batches
+                of the producer follow it in flight.
     Caught by:  workload appends, nemesis reset, checker inconsistent_offsets.
     Within:     one run of 30 seconds.
     """
 
     def duplicate_of(self, partition: Partition, batch: ValidatedBatch) -> AppendResult | None:
-        """Return, for a batch that was sent again, the offsets of the producer's newest batch."""
+        """Return, for a batch that was sent again, the offsets of the producer's newest batch.
+        Return None for a new batch."""
         first = super().duplicate_of(partition, batch)
         entry = partition.log.producer_state.entry(batch.header.producer_id)
         if first is None or entry is None:

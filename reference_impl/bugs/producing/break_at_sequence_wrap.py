@@ -12,7 +12,8 @@ from reference_impl.wire import ErrorCode
 class BreakAtSequenceWrap(Rules):
     """Real-world kin: sequences that continue in 64 bits.
 
-    Breaks:     sequences wrap around from 2^31 - 1 to 0 (DefaultRecordBatch.incrementSequence).
+    Breaks:     sequences must wrap around from 2^31 - 1 to 0
+                (DefaultRecordBatch.incrementSequence).
     Caught by:  workload sequences, any nemesis or none, checker idempotence; and the conformance
                 cases of Produce.
     Within:     one run of 20 seconds.

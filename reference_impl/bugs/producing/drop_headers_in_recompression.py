@@ -13,8 +13,8 @@ from reference_impl.core.rules import Rules
 class DropHeadersInRecompression(Rules):
     """Real-world kin: conversions to message formats without headers (KIP-82).
 
-    Breaks:     a record is read as it was sent, whatever compression.type does to its batch (docs,
-                topicconfigs, compression.type).
+    Breaks:     a record must be read as it was sent, whatever compression.type does to its batch
+                (docs, topicconfigs, compression.type).
     Caught by:  workload appends-mixed, any nemesis or none, config compression.type=lz4, checker
                 phantom_records.
     Within:     one run of 10 seconds.

@@ -15,7 +15,7 @@ class DropUnawaitedBatches(Rules):
     """Real-world kin: an answer that is prepared before the append, and sent although the append
     was refused, on the path that does not wait for followers.
 
-    Breaks:     a batch that a leader acknowledges under acks=1 is in its log (producer
+    Breaks:     a batch that a leader acknowledges under acks=1 must be in its log (producer
                 configuration, acks), unless its leadership ends.
     Caught by:  workload appends-acks1, any nemesis or none, checker delivery_semantics, in
                 partitions that never had another leader. Under acks=0 the same bug breaks no

@@ -15,8 +15,8 @@ class EmptyNullsInRecompression(Rules):
     """Real-world kin: serializers that write a null as an empty byte array, which would change a
     tombstone into an ordinary record.
 
-    Breaks:     a record is read as it was sent, whatever compression.type does to its batch (docs,
-                topicconfigs, compression.type).
+    Breaks:     a record must be read as it was sent, whatever compression.type does to its batch
+                (docs, topicconfigs, compression.type).
     Caught by:  workload appends-mixed, any nemesis or none, config compression.type=zstd, checker
                 phantom_records.
     Within:     one run of 10 seconds.

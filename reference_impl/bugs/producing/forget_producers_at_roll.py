@@ -12,7 +12,7 @@ class ForgetProducersAtRoll(Rules):
     """Real-world kin: state of producers that is stored with the segment to which they write
     (redpanda PR 5356).
 
-    Breaks:     a batch that is sent again is answered, not appended twice (KIP-98), also if a
+    Breaks:     a batch that is sent again must be answered, not appended twice (KIP-98), also if a
                 segment was closed in between.
     Caught by:  workload appends, nemesis reset, config log.roll.ms=200 (a segment for every few
                 batches), checker duplicates.

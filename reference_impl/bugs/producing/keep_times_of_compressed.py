@@ -13,8 +13,8 @@ from reference_impl.wire import Compression, read_header
 class KeepTimesOfCompressed(Rules):
     """Real-world kin: leaders that set timestamps only in the records that they must read anyway.
 
-    Breaks:     with message.timestamp.type=LogAppendTime a record has the time at which its leader
-                appended it, and says so (KIP-32).
+    Breaks:     with message.timestamp.type=LogAppendTime a record must have the time at which its
+                leader appended it, and say so (KIP-32).
     Caught by:  workload appends-mixed, any nemesis or none, config
                 log.message.timestamp.type=LogAppendTime, checker timestamp_types.
     Within:     one run of 20 seconds.

@@ -20,7 +20,8 @@ class MatchFirstSequences(Rules):
     """
 
     def duplicate_of(self, partition: Partition, batch: ValidatedBatch) -> AppendResult | None:
-        """Return the result of any known batch that looks like this one to `_is_same`."""
+        """Return the result of any known batch of the producer's epoch that looks like this one to
+        `_is_same`, or None."""
         header, log = batch.header, partition.log
         entry = log.producer_state.entry(header.producer_id)
         if entry is None or entry.producer_epoch != header.producer_epoch:

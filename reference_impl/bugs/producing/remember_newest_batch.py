@@ -12,14 +12,14 @@ from reference_impl.core.rules import Rules
 class RememberNewestBatch(Rules):
     """Real-world kin: redpanda#3039: only the newest batch is recognised as a retry.
 
-    Breaks:     a batch that is sent again is answered, not appended twice, as long as it is one of
-                the producer's last five (KIP-98; max.in.flight.requests.per.connection).
+    Breaks:     a batch that is sent again must be answered, not appended twice, as long as it is
+                one of the producer's last five (KIP-98; max.in.flight.requests.per.connection).
     Caught by:  workload appends, nemesis reset, checker duplicates.
     Within:     one run of 30 seconds.
     """
 
     def duplicate_of(self, partition: Partition, batch: ValidatedBatch) -> AppendResult | None:
-        """Return the earlier append only if it is the producer's newest batch."""
+        """Return the earlier append only if it is the producer's newest batch, else None."""
         entry = partition.log.producer_state.entry(batch.header.producer_id)
         if entry is None or not entry.batches:
             return None

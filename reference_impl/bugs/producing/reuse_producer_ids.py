@@ -12,8 +12,8 @@ class ReuseProducerIds(Rules):
     """Real-world kin: brokers that keep their next block of ids in memory only, or store it only
     when it is used up.
 
-    Breaks:     a producer id is unique: batches of two producers with one id are mistaken for each
-                other's retries (KIP-98; KIP-730).
+    Breaks:     a producer id must be unique: batches of two producers with one id are mistaken for
+                each other's retries (KIP-98; KIP-730).
     Caught by:  workload sequences, nemesis kill, checkers fencing (InitProducerId), and
                 inconsistent_offsets and idempotence, since their batches reach the same partition.
     Within:     one run of 20 seconds.

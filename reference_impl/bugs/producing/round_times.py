@@ -14,7 +14,8 @@ SECOND_MS = 1_000
 class RoundTimes(Rules):
     """Real-world kin: stores that keep times in seconds, and give them back in milliseconds.
 
-    Breaks:     with message.timestamp.type=CreateTime a record keeps its producer's time (KIP-32).
+    Breaks:     with message.timestamp.type=CreateTime a record must keep its producer's time
+                (KIP-32).
     Caught by:  workload appends, any nemesis or none, config
                 log.message.timestamp.type=CreateTime, checker phantom_records (altered: the
                 timestamps of producers that set them).

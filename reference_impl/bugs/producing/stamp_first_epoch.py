@@ -11,8 +11,8 @@ from reference_impl.core.rules import Rules
 class StampFirstEpoch(Rules):
     """Real-world kin: an epoch that is read when a log is opened, and never again.
 
-    Breaks:     a batch has the epoch of the leader who appended it (KIP-101, "Leader Epoch"): by
-                it a follower knows what to truncate, and a reader what was truncated.
+    Breaks:     a batch must have the epoch of the leader who appended it (KIP-101, "Leader Epoch"):
+                by it a follower knows what to truncate, and a reader what was truncated.
     Caught by:  workload transactions, nemesis kill, checker leader_epochs.
     Within:     one run of 20 seconds.
     """

@@ -10,7 +10,7 @@ from reference_impl.core.rules import Rules
 class AnswerBelowStart(Rules):
     """Real-world kin: brokers that read from the next segment and find nothing there.
 
-    Breaks:     a fetch below the log start gets OFFSET_OUT_OF_RANGE, so that the reader begins
+    Breaks:     a fetch below the log start must get OFFSET_OUT_OF_RANGE, so that the reader begins
                 elsewhere (auto.offset.reset) instead of waiting for ever.
     Caught by:  workload delete-records, any nemesis or none, checker retention
                 (answered-below-log-start); conformance.

@@ -13,7 +13,7 @@ EVERY = 150
 class AnswerWithAnotherPartition(Rules):
     """Real-world kin: buffers that are freed too early, and reused for another request.
 
-    Breaks:     a partition's records are those that were sent to it (design#log).
+    Breaks:     the records read from a partition must be those that were sent to it (design#log).
     Caught by:  workload appends, any nemesis or none, checkers phantom_records and
                 inconsistent_offsets.
     Within:     one run of 20 seconds.
@@ -26,8 +26,8 @@ class AnswerWithAnotherPartition(Rules):
     def located(
         self, partition: Partition, offset: int, max_bytes: int, end: int, *, at_least_one: bool
     ) -> Slice | None:
-        """Return, now and then, the place of the requested offset in the partition that was read
-        before."""
+        """Return the place of the requested offset, but now and then the one in the partition that
+        was read before. Return None if there is nothing to read."""
         found = super().located(partition, offset, max_bytes, end, at_least_one=at_least_one)
         if found is None:
             return None

@@ -15,7 +15,8 @@ class BeginAfterCommitted(Rules):
     """Real-world kin: consumers and coordinators that disagree whether a commit names the last
     record read or the next one to read.
 
-    Breaks:     a committed offset is that of the next record (docs, design, "Consumer Position").
+    Breaks:     a committed offset must be that of the next record (docs, design, "Consumer
+                Position").
     Caught by:  workload groups-positions, any nemesis or none, checkers group_delivery (the record
                 at the committed offset is skipped) and committed_offsets.
     Within:     one run of 20 seconds.

@@ -9,7 +9,7 @@ from reference_impl.core.rules import Rules
 class EndEpochsEarly(Rules):
     """Real-world kin: caches of epochs that are truncated with the log, but not extended with it.
 
-    Breaks:     an epoch ends where the next one begins, or at the end of the log: otherwise a
+    Breaks:     an epoch must end where the next one begins, or at the end of the log: otherwise a
                 consumer that has read further assumes that the rest was truncated, and a follower
                 truncates it (KIP-101).
     Caught by:  workload transactions, any nemesis or none, checker high_watermark: acknowledged

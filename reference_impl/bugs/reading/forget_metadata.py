@@ -12,7 +12,7 @@ from reference_impl.core.rules import Rules
 class ForgetMetadata(Rules):
     """Real-world kin: servers that store positions, but not everything that is committed with them.
 
-    Breaks:     OffsetFetch answers the metadata that was committed (OffsetCommitRequest.json,
+    Breaks:     OffsetFetch must answer the metadata that was committed (OffsetCommitRequest.json,
                 CommittedMetadata).
     Caught by:  workload offsets, any nemesis or none, checker committed_offsets.
     Within:     one run of 20 seconds.

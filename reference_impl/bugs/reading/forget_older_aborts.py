@@ -11,8 +11,8 @@ class ForgetOlderAborts(Rules):
     """Real-world kin: automq#754: a transaction that was aborted in a later segment is not found
     for its records in an earlier one.
 
-    Breaks:     a read_committed reader is told of every aborted transaction with records in the
-                response, wherever it began (KIP-98).
+    Breaks:     a read_committed reader must be told of every aborted transaction with records in
+                the response, wherever it began (KIP-98).
     Caught by:  workload transactions, any nemesis or none, checker aborted_reads.
     Within:     one run of 30 seconds.
     """

@@ -11,7 +11,7 @@ class HideAbortedTransactions(Rules):
     """Real-world kin: a broker whose transaction index is lost or incomplete, after a crash or a
     copy of the log to other storage.
 
-    Breaks:     a consumer with isolation.level=read_committed delivers no record of an aborted
+    Breaks:     a consumer with isolation.level=read_committed must deliver no record of an aborted
                 transaction (KIP-98): it drops them itself, but only those that the response lists.
     Caught by:  workload transactions, any nemesis or none, checker aborted_reads.
     Within:     one run of 10 seconds.

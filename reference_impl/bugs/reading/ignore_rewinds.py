@@ -10,7 +10,7 @@ from reference_impl.wire import Struct
 class IgnoreRewinds(Rules):
     """Real-world kin: read-ahead caches that take a connection's next fetch for a continuation.
 
-    Breaks:     a Fetch is read from the offset that it names (FetchRequest.json, FetchOffset).
+    Breaks:     a Fetch must be read from the offset that it names (FetchRequest.json, FetchOffset).
     Caught by:  workload seeks, any nemesis or none, checker poll_skips: the first record after
                 a seek is not the one that was sought.
     Within:     one run of 20 seconds.

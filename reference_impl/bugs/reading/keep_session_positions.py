@@ -10,7 +10,7 @@ from reference_impl.wire import Struct
 class KeepSessionPositions(Rules):
     """Real-world kin: cached partitions of incremental fetch sessions that only move forward.
 
-    Breaks:     the next answer of a session begins at the offset in the reader's last request
+    Breaks:     the next answer of a session must begin at the offset in the reader's last request
                 (KIP-227; FetchSession.update).
     Caught by:  workload seeks, any nemesis or none, client reference (librdkafka has no sessions),
                 checker poll_skips: the first record after a seek is not the one that was sought.

@@ -10,8 +10,8 @@ from reference_impl.core.rules import Rules
 class LookUpLaterTimes(Rules):
     """Real-world kin: `>` instead of `>=` in the search of a time index.
 
-    Breaks:     ListOffsets answers the first record whose timestamp is not before the requested one
-                (KIP-79).
+    Breaks:     ListOffsets must answer the first record whose timestamp is not before the requested
+                one (KIP-79).
     Caught by:  workload seeks, any nemesis or none, checker poll_skips.
     Within:     one run of 20 seconds.
     """

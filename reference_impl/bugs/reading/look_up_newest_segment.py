@@ -10,7 +10,7 @@ from reference_impl.core.rules import Rules
 class LookUpNewestSegment(Rules):
     """Real-world kin: time indexes of closed segments that are not loaded after a restart.
 
-    Breaks:     ListOffsets answers the first record whose timestamp is not before the requested
+    Breaks:     ListOffsets must answer the first record whose timestamp is not before the requested
                 one, in whichever segment it is (KIP-79).
     Caught by:  workload seeks, any nemesis or none, config log.roll.ms=1000 (segments that close
                 during the run), checker poll_skips.

@@ -9,8 +9,8 @@ from reference_impl.core.rules import Rules
 class ResetPastStart(Rules):
     """Real-world kin: brokers with tiered storage that answer the start of the local log.
 
-    Breaks:     auto.offset.reset=earliest begins at the log start (KIP-79; KIP-405 has -4 for the
-                other question).
+    Breaks:     auto.offset.reset=earliest must begin at the log start (KIP-79; KIP-405 has -4 for
+                the other question).
     Caught by:  workload retention, any nemesis or none, checker poll_skips: the position of a
                 reader that asked for the earliest offset lies above the log start.
     Within:     one run of 20 seconds.

@@ -9,7 +9,7 @@ from reference_impl.core.rules import Rules
 class ServeUndecidedRecords(Rules):
     """Real-world kin: a fetch that is bounded by the high watermark, whatever the isolation level.
 
-    Breaks:     read_committed ends where the first undecided transaction begins (KIP-98, LSO).
+    Breaks:     read_committed must end where the first undecided transaction begins (KIP-98, LSO).
     Caught by:  workload transactions, any nemesis or none, checkers dirty_reads and aborted_reads.
     Within:     one run of 10 seconds.
     """

@@ -12,8 +12,8 @@ class SkipLargeBatches(Rules):
     """Real-world kin: brokers before KIP-74, where a large record blocked a reader with a small
     limit for ever, and a quick remedy that skips the record.
 
-    Breaks:     a fetch answers the batches from its offset on, the first one whole however large it
-                is (KIP-74).
+    Breaks:     a fetch must answer the batches from its offset on, the first one whole however
+                large it is (KIP-74).
     Caught by:  workload seeks, any nemesis or none, checker poll_skips.
     Within:     one run of 20 seconds.
     """
@@ -21,8 +21,8 @@ class SkipLargeBatches(Rules):
     def located(
         self, partition: Partition, offset: int, max_bytes: int, end: int, *, at_least_one: bool
     ) -> Slice | None:
-        """Return the next batch if the first does not fit into `max_bytes` and the next is
-        smaller."""
+        """Return the next batch if the first does not fit into `max_bytes` and the next is smaller.
+        Return None if there is nothing to read."""
         found = super().located(partition, offset, max_bytes, end, at_least_one=at_least_one)
         if found is None or found.size <= max_bytes:
             return found

@@ -11,7 +11,7 @@ class SkipSegmentTails(Rules):
     """Real-world kin: searches of an index that end one entry early, seen only by the few readers
     whose fetch begins exactly there.
 
-    Breaks:     a fetch answers the batches from its offset on, without a gap (design#log).
+    Breaks:     a fetch must answer the batches from its offset on, without a gap (design#log).
     Caught by:  workload seeks, any nemesis or none, config log.roll.ms=500 (many segments
                 to end), checkers poll_skips and offset_gaps.
     Within:     one run of 30 seconds.
@@ -20,8 +20,8 @@ class SkipSegmentTails(Rules):
     def located(
         self, partition: Partition, offset: int, max_bytes: int, end: int, *, at_least_one: bool
     ) -> Slice | None:
-        """Return the next segment's batches if only the last batch of this segment is left to
-        read."""
+        """Return the next segment's batches if only the last batch of this segment is left to read.
+        Return None if there is nothing to read."""
         found = super().located(partition, offset, max_bytes, end, at_least_one=at_least_one)
         later = [base for base in partition.log.segment_base_offsets if base > offset]
         if found is None or not later or found.first_offset < offset:

@@ -12,8 +12,8 @@ from reference_impl.core.rules import Rules
 class ForgetEpochsInSnapshots(Rules):
     """Real-world kin: a snapshot whose writer or reader leaves out a field.
 
-    Breaks:     a batch sent again is answered, not appended twice (KIP-98), if a clean restart lies
-                between the first time and the second.
+    Breaks:     a batch sent again must be answered, not appended twice (KIP-98), if a clean restart
+                lies between the first time and the second.
     Caught by:  workload sequences, nemesis rolling-restart, checker duplicates.
     Within:     one run of 30 seconds.
     """

@@ -11,9 +11,9 @@ from reference_impl.core.rules import Rules
 class ForgetOpenTransactions(Rules):
     """Real-world kin: a snapshot whose writer or reader leaves out a field.
 
-    Breaks:     the last stable offset stays at the first record of an open transaction, and
-                read_committed readers drop the records of aborted ones (KIP-98), if a clean restart
-                lies between their records and their marker.
+    Breaks:     the last stable offset must stay at the first record of an open transaction, and
+                read_committed readers must drop the records of aborted ones (KIP-98), if a clean
+                restart lies between their records and their marker.
     Caught by:  workload transactions, nemesis rolling-restart, checkers aborted_reads, dirty_reads.
     Within:     one run of 30 seconds.
     """

@@ -9,7 +9,7 @@ from reference_impl.core.rules import Rules
 class ForgetProducerStateOnRestart(Rules):
     """Real-world kin: brokers which keep the state of idempotent producers in memory only.
 
-    Breaks:     a batch sent again is answered, not appended twice (KIP-98), if a restart lies
+    Breaks:     a batch sent again must be answered, not appended twice (KIP-98), if a restart lies
                 between the first time and the second.
     Caught by:  workload appends, nemesis kill (which holds back answers before the kill, so that
                 clients must send again after it), checker duplicates.

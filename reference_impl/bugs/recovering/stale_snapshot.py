@@ -10,7 +10,7 @@ from reference_impl.core.rules import Rules
 class StaleSnapshot(Rules):
     """Real-world kin: brokers which load a snapshot and forget to replay the log behind it.
 
-    Breaks:     a batch sent again is answered, not appended twice (KIP-98), if it was appended
+    Breaks:     a batch sent again must be answered, not appended twice (KIP-98), if it was appended
                 after the last segment was closed, and a restart lies in between.
     Caught by:  workload appends, nemesis kill (which holds back answers before the kill, so that
                 clients must send again after it), config log.roll.ms=500 (segments, and so

@@ -11,8 +11,8 @@ class StopWithoutSync(Rules):
     """Real-world kin: shutdowns that rely on the file system, and a marker that is synced before
     the data that it vouches for.
 
-    Breaks:     after a clean shutdown nothing is lost by a loss of power, since every log was
-                synced (LogManager.shutdown).
+    Breaks:     after a clean shutdown a loss of power must lose nothing, since every log was synced
+                (LogManager.shutdown).
     Caught by:  workload appends, nemesis power-loss-when-shut, checker lost_writes. Neither a kill
                 nor a clean restart shows it.
     Within:     one run of 30 seconds.

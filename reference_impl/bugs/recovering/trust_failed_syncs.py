@@ -11,7 +11,7 @@ class TrustFailedSyncs(Rules):
     """Real-world kin: the fsync errors of 2018 (PostgreSQL and others): the kernel reports a page
     that it could not write once, and then treats it as written.
 
-    Breaks:     with flush.messages=1 an acknowledged record survives a loss of power (docs,
+    Breaks:     with flush.messages=1 an acknowledged record must survive a loss of power (docs,
                 topicconfigs, flush.messages; UnifiedLog.maybeHandleIOException).
     Caught by:  workload appends, nemesis failed-syncs, config log.flush.interval.messages=1,
                 checker lost_writes.

@@ -11,9 +11,9 @@ class TrustIndexAfterCrash(Rules):
     """Real-world kin: a start that is quick because it reads only what follows the last entry of
     the index, and sanity checks of indexes that were removed for the same reason.
 
-    Breaks:     an offset is given to one record only (design#log). The disk may have an entry of
-                the index but not the batch to which it points: then the log ends before that batch,
-                and offsets are assigned a second time.
+    Breaks:     an offset must be given to one record only (design#log). The disk may have an entry
+                of the index but not the batch to which it points: then the log ends before that
+                batch, and offsets are assigned a second time.
     Caught by:  workload appends, nemesis torn-writes, config log.flush.interval.messages=1 and
                 log.index.interval.bytes=0, checker inconsistent_offsets. No kill shows it.
     Within:     one run of 20 seconds.

@@ -12,7 +12,7 @@ EVERY = 30
 class AbortDecidedCommits(Rules):
     """Real-world kin: coordinators which time a transaction out while its commit is under way.
 
-    Breaks:     a transaction whose commit was acknowledged is committed (KIP-98).
+    Breaks:     a transaction whose commit was acknowledged must be committed (KIP-98).
     Caught by:  workload transactions, any nemesis or none, checkers ends_honoured and lost_writes.
     Within:     one run of 20 seconds.
     """

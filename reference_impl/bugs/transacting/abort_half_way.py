@@ -10,7 +10,7 @@ from reference_impl.core.transactions.transaction import Transaction
 class AbortHalfWay(Rules):
     """Real-world kin: coordinators that add the interval of their check to the age.
 
-    Breaks:     a coordinator aborts a transaction by itself only after transaction.timeout.ms
+    Breaks:     a coordinator may abort a transaction by itself only after transaction.timeout.ms
                 (KIP-98).
     Caught by:  workload transactions, any nemesis or none, checker fencing (fenced-early).
     Within:     one run of 30 seconds.

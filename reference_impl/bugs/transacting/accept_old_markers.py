@@ -12,7 +12,7 @@ class AcceptOldMarkers(Rules):
     """Real-world kin: KIP-1228 and KAFKA-19446: a late marker ends a transaction that began after
     the one for which it was written.
 
-    Breaks:     a marker of an older epoch is refused (KIP-98; KIP-890).
+    Breaks:     a marker of an older epoch must be refused (KIP-98; KIP-890).
     Caught by:  workload zombies, any nemesis or none, checkers fencing and ends_honoured: a fenced
                 producer sends a marker itself; and the conformance cases of WriteTxnMarkers.
     Within:     one run of 30 seconds.

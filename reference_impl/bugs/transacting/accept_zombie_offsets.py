@@ -10,7 +10,7 @@ from reference_impl.core.transactions.transaction import Transaction
 class AcceptZombieOffsets(Rules):
     """Real-world kin: fencing that is done where records are written, and nowhere else.
 
-    Breaks:     a fenced producer commits no offsets (KIP-98; TxnOffsetCommit).
+    Breaks:     a fenced producer must not commit offsets (KIP-98; TxnOffsetCommit).
     Caught by:  workload offsets-transactions, any nemesis or none, checkers fencing, ends_honoured
                 and committed_offsets; and the conformance cases of TxnOffsetCommit.
     Within:     one run of 30 seconds.

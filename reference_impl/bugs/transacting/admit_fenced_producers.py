@@ -11,7 +11,7 @@ from reference_impl.wire import ErrorCode
 class AdmitFencedProducers(Rules):
     """Real-world kin: coordinators that compare producer ids and not epochs.
 
-    Breaks:     after InitProducerId the older producer's requests get PRODUCER_FENCED or
+    Breaks:     after InitProducerId the older producer's requests must get PRODUCER_FENCED or
                 INVALID_PRODUCER_EPOCH (KIP-98; KIP-588), also in partitions where its successor has
                 not written yet.
     Caught by:  workload zombies, any nemesis or none, checkers fencing and ends_honoured (a late

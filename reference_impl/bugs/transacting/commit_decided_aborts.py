@@ -12,7 +12,7 @@ EVERY = 8
 class CommitDecidedAborts(Rules):
     """Real-world kin: KIP-890: an abort whose answer was lost, and a late commit.
 
-    Breaks:     a transaction whose abort was acknowledged is aborted (KIP-98).
+    Breaks:     a transaction whose abort was acknowledged must be aborted (KIP-98).
     Caught by:  workload transactions, any nemesis or none, checkers ends_honoured,
                 aborted_reads and dirty_reads (delivered, and no commit was ever asked for).
     Within:     one run of 20 seconds.

@@ -12,7 +12,7 @@ class EndOthersTransactions(Rules):
     """Real-world kin: KIP-890's first motive: an EndTxn that comes late ends a later transaction
     than the intended one.
 
-    Breaks:     an EndTxn of an older epoch is refused (KIP-98; KIP-588; KIP-890).
+    Breaks:     an EndTxn of an older epoch must be refused (KIP-98; KIP-588; KIP-890).
     Caught by:  workload zombies, any nemesis or none, checkers fencing and ends_honoured; and the
                 conformance cases of transactions.
     Within:     one run of 30 seconds.

@@ -11,7 +11,7 @@ class ForgetEndedProducers(Rules):
     """Real-world kin: coordinators that let a transactional id expire too soon, as if it had not
     been used for transactional.id.expiration.ms.
 
-    Breaks:     InitProducerId fences the former producer by a newer epoch of its id (KIP-98).
+    Breaks:     InitProducerId must fence the former producer by a newer epoch of its id (KIP-98).
     Caught by:  workload zombies, any nemesis or none, checker fencing.
     Within:     one run of 20 seconds.
     """

@@ -14,8 +14,8 @@ EVERY = 40
 class ForgetMarkers(Rules):
     """Real-world kin: KIP-664 and KAFKA-9144, hanging transactions.
 
-    Breaks:     every partition of a decided transaction gets its marker (KIP-98); without it the
-                last stable offset does not advance, and read_committed readers wait for ever.
+    Breaks:     every partition of a decided transaction must get its marker (KIP-98); without it
+                the last stable offset does not advance, and read_committed readers wait for ever.
     Caught by:  workload transactions, any nemesis or none, checkers torn_transactions (the
                 producer's next marker ends both transactions), hanging_transactions and
                 ends_honoured.

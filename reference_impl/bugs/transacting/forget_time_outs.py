@@ -14,7 +14,7 @@ FAR_AWAY_MS = 1 << 53
 class ForgetTimeOuts(Rules):
     """Real-world kin: coordinators that take the start of a transaction from memory.
 
-    Breaks:     a transaction is aborted when transaction.timeout.ms is over, even if its
+    Breaks:     a transaction must be aborted when transaction.timeout.ms is over, even if its
                 coordinator has changed or restarted (KIP-98).
     Caught by:  workload transactions, nemesis kill, checker hanging_transactions: a transaction
                 that never ends blocks readers for ever.

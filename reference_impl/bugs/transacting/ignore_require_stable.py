@@ -13,9 +13,9 @@ from reference_impl.core.rules import Rules
 class IgnoreRequireStable(Rules):
     """Real-world kin: coordinators before KIP-447.
 
-    Breaks:     OffsetFetch with require_stable answers UNSTABLE_OFFSET_COMMIT while a transaction
-                may still change the offset (KIP-447): otherwise the next owner of a partition
-                processes records whose offsets the last owner is about to commit.
+    Breaks:     OffsetFetch with require_stable must answer UNSTABLE_OFFSET_COMMIT while a
+                transaction may still change the offset (KIP-447): otherwise the next owner of a
+                partition processes records whose offsets the last owner is about to commit.
     Caught by:  workload offsets-transactions, any nemesis or none, checker committed_offsets; and
                 the conformance cases of transactions.
     Within:     one run of 30 seconds.

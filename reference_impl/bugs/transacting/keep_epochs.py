@@ -9,8 +9,8 @@ from reference_impl.core.transactions.transaction import Transaction
 class KeepEpochs(Rules):
     """Real-world kin: epochs that are raised only if a transaction was open.
 
-    Breaks:     InitProducerId answers a higher epoch each time, which fences the previous producer
-                (KIP-98).
+    Breaks:     InitProducerId must answer a higher epoch each time, which fences the previous
+                producer (KIP-98).
     Caught by:  workload zombies, any nemesis or none, checker fencing: two producers were given the
                 same id and epoch; and the conformance cases of InitProducerId.
     Within:     one run of 20 seconds.

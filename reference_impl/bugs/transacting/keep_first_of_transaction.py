@@ -9,8 +9,8 @@ from reference_impl.core.rules import Rules
 class KeepFirstOfTransaction(Rules):
     """Real-world kin: buffers of pending writes that keep the entry which is there already.
 
-    Breaks:     of the offsets that a transaction sends for a partition the last one counts, as it
-                does without a transaction (KIP-98; OffsetMetadataManager.replay): otherwise its
+    Breaks:     of the offsets that a transaction sends for a partition the last one must count, as
+                it does without a transaction (KIP-98; OffsetMetadataManager.replay): otherwise its
                 input is read again, although its output was committed.
     Caught by:  workload offsets-transactions, any nemesis or none, checker ends_honoured (the
                 offsets that were sent last are not in force); and the conformance cases of

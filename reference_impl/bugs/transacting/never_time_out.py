@@ -10,7 +10,7 @@ class NeverTimeOut(Rules):
     """Real-world kin: coordinators that forget their open transactions with an election (redpanda
     PR 8566), so that their time-outs are never checked.
 
-    Breaks:     a transaction that is open for longer than transaction.timeout.ms is aborted
+    Breaks:     a transaction that is open for longer than transaction.timeout.ms must be aborted
                 (KIP-98).
     Caught by:  workload transactions, any nemesis or none, checker hanging_transactions
                 (committed-too-late); and the conformance cases of transactions.

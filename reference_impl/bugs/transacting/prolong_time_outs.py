@@ -13,8 +13,9 @@ from reference_impl.core.transactions.transaction import Transaction
 class ProlongTimeOuts(Rules):
     """Real-world kin: coordinators that take the last update of a transaction for its start.
 
-    Breaks:     a transaction that is open for longer than transaction.timeout.ms is aborted, even
-                if partitions join it all the time (KIP-98; TransactionMetadata.txnStartTimestamp).
+    Breaks:     a transaction that is open for longer than transaction.timeout.ms must be aborted,
+                even if partitions join it all the time (KIP-98;
+                TransactionMetadata.txnStartTimestamp).
     Caught by:  workload transactions, any nemesis or none, checker hanging_transactions
                 (committed-too-late).
     Within:     one run of 30 seconds.

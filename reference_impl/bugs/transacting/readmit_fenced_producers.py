@@ -10,7 +10,8 @@ class ReadmitFencedProducers(Rules):
     """Real-world kin: a recovery of producers (KIP-360) that does not check whether a successor has
     begun.
 
-    Breaks:     InitProducerId with an older epoch is refused: PRODUCER_FENCED (KIP-360; KIP-588).
+    Breaks:     InitProducerId with an older epoch must be refused: PRODUCER_FENCED (KIP-360;
+                KIP-588).
     Caught by:  workload zombies, any nemesis or none, checker fencing; and the conformance cases of
                 transactions. A client library gives up once it is fenced.
     Within:     one run of 30 seconds.

@@ -10,7 +10,7 @@ class ReadmitForeignProducers(Rules):
     """Real-world kin: a recovery of producers (KIP-360) that compares epochs across ids.
 
     Breaks:     InitProducerId with a producer id that the transactional id does not have any more
-                is refused: PRODUCER_FENCED (KIP-360).
+                must be refused: PRODUCER_FENCED (KIP-360).
     Caught by:  workload zombies, any nemesis or none, checker fencing; and the conformance cases of
                 InitProducerId.
     Within:     one run of 20 seconds.

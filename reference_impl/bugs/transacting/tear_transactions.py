@@ -12,7 +12,7 @@ EVERY = 90
 class TearTransactions(Rules):
     """Real-world kin: markers of two attempts that meet in different partitions (KIP-890).
 
-    Breaks:     a transaction has one outcome, the same in all its partitions (KIP-98).
+    Breaks:     a transaction must have one outcome, the same in all its partitions (KIP-98).
     Caught by:  workload transactions, any nemesis or none, checkers torn_transactions and
                 ends_honoured.
     Within:     one run of 20 seconds.

@@ -10,9 +10,9 @@ from reference_impl.core.transactions.transaction import Transaction
 class WriteOutsideTransactions(Rules):
     """Real-world kin: KAFKA-14402: every broker before KIP-890, part 1.
 
-    Breaks:     a batch that comes after the end of its transaction is refused (KIP-890): otherwise
-                it begins a transaction that is never ended, and the last stable offset does not
-                advance.
+    Breaks:     a batch that comes after the end of its transaction must be refused (KIP-890):
+                otherwise it begins a transaction that is never ended, and the last stable offset
+                does not advance.
     Caught by:  workload zombies, any nemesis or none, checkers ends_honoured, torn_transactions and
                 hanging_transactions (no marker ends the record); and the conformance cases of
                 transactions.

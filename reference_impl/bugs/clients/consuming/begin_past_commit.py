@@ -9,7 +9,7 @@ from reference_impl.wire import Struct
 class BeginPastCommit(ClientRules):
     """Real-world kin: treating the committed offset as that of the last record that was read.
 
-    Breaks:     the committed offset is the next record's.
+    Breaks:     a consumer must begin at the committed offset, which is the next record's.
     Caught by:  workload groups-positions, any nemesis or none, checkers committed_offsets and
                 group_delivery.
     """

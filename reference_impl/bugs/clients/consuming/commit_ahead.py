@@ -10,7 +10,7 @@ class CommitAhead(ClientRules):
     """Real-world kin: an automatic commit of the records that were fetched, not of those that were
     polled.
 
-    Breaks:     a committed offset is that of the next record that the application gets.
+    Breaks:     a committed offset must be that of the next record that the application gets.
     Caught by:  workload groups, any nemesis or none, checkers group_delivery and committed_offsets.
     """
 

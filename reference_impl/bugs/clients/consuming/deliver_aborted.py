@@ -11,7 +11,7 @@ from reference_impl.wire import BatchHeader
 class DeliverAborted(ClientRules):
     """Real-world kin: clients that ask for read_committed and do not filter.
 
-    Breaks:     read_committed leaves aborted records out (KIP-98).
+    Breaks:     read_committed must leave aborted records out (KIP-98).
     Caught by:  workload transactions, any nemesis or none,
                 checker aborted_reads.
     """

@@ -8,7 +8,7 @@ from reference_impl.client.rules import ClientRules
 class DeliverWholeBatches(ClientRules):
     """Real-world kin: clients that forget that brokers send whole batches.
 
-    Breaks:     records before the position are dropped (CompletedFetch).
+    Breaks:     records before the position must be dropped (CompletedFetch).
     Caught by:  workload seeks, any nemesis or none,
                 checkers poll_skips and poll_order.
     """

@@ -1,4 +1,4 @@
-"""A consumer drops the record at its position together with those before it."""
+"""A consumer drops the record at its position, too, at every seventh offset."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from reference_impl.client.rules import ClientRules
 class DropFirst(ClientRules):
     """Real-world kin: a comparison with the position that is off by one.
 
-    Breaks:     records before the position are dropped, and no others (CompletedFetch).
+    Breaks:     only records before the position may be dropped (CompletedFetch).
     Caught by:  workload appends, any nemesis or none,
                 checkers poll_skips and lost_writes.
     """

@@ -10,7 +10,7 @@ from reference_impl.client.rules import ClientRules
 class DropOn(ClientRules):
     """Real-world kin: a set of aborting producers that is never cleared.
 
-    Breaks:     a consumer drops records only up to the ABORT marker (KIP-98).
+    Breaks:     a consumer may drop records only up to the ABORT marker (KIP-98).
     Caught by:  workload transactions, any nemesis or none, checkers poll_skips and
                 torn_transactions.
     """

@@ -8,7 +8,7 @@ from reference_impl.client.rules import ClientRules
 class IgnoreSeeks(ClientRules):
     """Real-world kin: fetched records that survive a seek.
 
-    Breaks:     a seek drops the fetched records (FetchCollector).
+    Breaks:     a seek must drop the fetched records (FetchCollector).
     Caught by:  workload seeks, any nemesis or none, checkers poll_skips and poll_order.
     """
 

@@ -8,7 +8,7 @@ from reference_impl.client.rules import ClientRules
 class PollPastARecord(ClientRules):
     """Real-world kin: an offset that is counted twice.
 
-    Breaks:     a poll continues with the record after the last one.
+    Breaks:     a poll must continue with the record after the last one.
     Caught by:  workload appends, any nemesis or none, checker poll_skips.
     """
 

@@ -9,7 +9,7 @@ from reference_impl.client.rules import ClientRules
 class CommitAborts(ClientRules):
     """Real-world kin: an inverted flag in EndTxn.
 
-    Breaks:     abortTransaction sends committed=false (EndTxnRequest.json).
+    Breaks:     abortTransaction must send committed=false (EndTxnRequest.json).
     Caught by:  workload transactions, any nemesis or none,
                 checker ends_honoured.
     """

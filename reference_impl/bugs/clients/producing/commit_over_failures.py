@@ -9,7 +9,7 @@ from reference_impl.client.rules import ClientRules
 class CommitOverFailures(ClientRules):
     """Real-world kin: clients that leave it to the application to look at each delivery report.
 
-    Breaks:     commitTransaction fails if a send in the transaction has failed (KafkaProducer,
+    Breaks:     commitTransaction must fail if a send in the transaction has failed (KafkaProducer,
                 commitTransaction; KIP-98).
     Caught by:  workload transactions, any nemesis or none,
                 checker ends_honoured.

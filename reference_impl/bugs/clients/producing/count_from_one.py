@@ -8,7 +8,7 @@ from reference_impl.client.rules import ClientRules
 class CountFromOne(ClientRules):
     """Real-world kin: offsets that are off by one in the metadata of a record.
 
-    Breaks:     the first record of a batch is at the base offset (FutureRecordMetadata).
+    Breaks:     the first record of a batch must be at the base offset (FutureRecordMetadata).
     Caught by:  workload appends, any nemesis or none,
                 checkers inconsistent_offsets and lost_writes.
     """

@@ -8,7 +8,7 @@ from reference_impl.client.rules import ClientRules
 class GiveBaseOffset(ClientRules):
     """Real-world kin: metadata that is created once for each batch.
 
-    Breaks:     a record's metadata has its own offset (FutureRecordMetadata).
+    Breaks:     a record's metadata must have its own offset (FutureRecordMetadata).
     Caught by:  workload appends, any nemesis or none, checkers inconsistent_offsets and
                 lost_writes.
     """

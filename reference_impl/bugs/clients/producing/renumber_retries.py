@@ -8,7 +8,7 @@ from reference_impl.client.rules import ClientRules
 class RenumberRetries(ClientRules):
     """Real-world kin: a client that builds a new batch for each attempt.
 
-    Breaks:     a retry keeps its sequence number (KIP-98).
+    Breaks:     a retry must keep its sequence number (KIP-98).
     Caught by:  workload appends, nemesis latency,
                 checker duplicates.
     """

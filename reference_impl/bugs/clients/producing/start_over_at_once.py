@@ -9,7 +9,7 @@ from reference_impl.wire import ErrorCode
 class StartOverAtOnce(ClientRules):
     """Real-world kin: an epoch that is raised while the outcome of a batch is unknown.
 
-    Breaks:     a batch whose outcome is unknown is sent again unchanged (KIP-360).
+    Breaks:     a batch whose outcome is unknown must be sent again unchanged (KIP-360).
     Caught by:  workload appends, nemesis latency, checker duplicates.
     """
 
