@@ -73,7 +73,7 @@ def _acks(value: Any) -> int:
 
 def _servers(value: Any) -> list[tuple[str, int]]:
     """Parse a list of host:port, or a text of them separated by commas; IPv6 addresses are in
-    brackets."""
+    brackets. Raise ValueError if a part is not host:port, or if there is none."""
     parts = value.split(",") if isinstance(value, str) else list(value)
     servers = []
     for part in (str(part).strip() for part in parts):
@@ -195,7 +195,8 @@ class Config:
 
 def producer_config(given: Mapping[str, Any]) -> Config:
     """Check a producer's configuration, and set what follows from other settings
-    (ProducerConfig.postProcessAndValidate...)."""
+    (ProducerConfig.postProcessAndValidate...). Raise ConfigError if settings contradict each
+    other."""
     config = Config(PRODUCER, given)
     conflicts = _idempotence_conflicts(config)
     wanted = config["enable.idempotence"]
@@ -231,7 +232,7 @@ def _idempotence_conflicts(config: Config) -> list[str]:
 
 def consumer_config(given: Mapping[str, Any]) -> Config:
     """Check a consumer's configuration, and set what follows from other settings
-    (ConsumerConfig.java)."""
+    (ConsumerConfig.java). Raise ConfigError if settings contradict each other."""
     config = Config(CONSUMER, given)
     if config["enable.auto.commit"] and config["group.id"] is None:
         raise ConfigError("enable.auto.commit=true needs a group.id to commit for")

@@ -42,7 +42,8 @@ class Machine(ABC):
         self._is_closed = False
 
     def step(self, event: Event) -> tuple[Effect, ...]:
-        """Handle one event, and return all its effects in order."""
+        """Handle one event, and return all its effects in order. Raise ValueError for an event that
+        clients do not have."""
         self._kernel.enter(event)
         match event:
             case Called(call_id=call_id, call=call):

@@ -325,7 +325,8 @@ class Broker:
 
     @property
     def controller_id(self) -> int | None:
-        """The node whose controller is active, as far as this broker knows: it leads the quorum."""
+        """The node whose controller is active, as far as this broker knows: it leads the quorum.
+        None if the leader is unknown."""
         return self.quorum.leader_id
 
     def committed(self, batch: Committed) -> None:

@@ -44,7 +44,7 @@ from reference_impl.core.transactions import coordinator as transactions
 from reference_impl.core.waiting import peers
 from reference_impl.core.waiting.held import held, timer_fired
 from reference_impl.core.waiting.running import TIMER, Waiting, failed
-from reference_impl.wire import API_NAMES, ApiKey
+from reference_impl.wire import ApiKey, not_served
 
 
 class Node:
@@ -128,7 +128,7 @@ class Node:
 
     def _take(self, broker: Broker, event: Event, effects: list[Effect]) -> None:
         """Run the handler of a request, or handle another kind of event; add the effects for the
-        host."""
+        host. Raise ValueError for an event that nodes do not have."""
         run = self._waiting.run
         match event:
             case RequestArrived(request=request):
@@ -192,8 +192,7 @@ class Node:
         if api is None or not (
             api.serves(request.api_version) or request.api_key == ApiKey.API_VERSIONS
         ):
-            name = API_NAMES.get(request.api_key, str(request.api_key))
-            reason = f"{name} version {request.api_version} is not served"
+            reason = not_served(request.api_key, request.api_version)
             return iter((CloseConnection(request.connection, reason),))
         if self.apis.controller.get(request.api_key) is api:
             return decide(broker, request)

@@ -101,7 +101,8 @@ class Storage(Protocol):
         """Sync a directory: return once the names in it would survive a loss of power."""
 
     def space(self, path: str) -> Space | None:
-        """Return the size of the volume that holds a path, or None if unknown."""
+        """Return the size and the free bytes of the volume that holds a path, or None if
+        unknown."""
 
 
 class _Content:

@@ -249,7 +249,8 @@ def keep_freed_memory() -> None:
 
 
 async def _serve(plan: Plan) -> int:
-    """Start, serve and stop the node. Raise one of the errors in CANNOT_START."""
+    """Start, serve and stop the node. Return the exit status: 0, or FAILED if it ended by itself or
+    could not be stopped cleanly. Raise one of the errors in CANNOT_START."""
     loop = asyncio.get_running_loop()
     ended: asyncio.Future[str | None] = loop.create_future()
 
@@ -330,7 +331,8 @@ async def _listen(server: Server, listener: Listener) -> int:
 
 
 def make_node(plan: Plan, ports: Sequence[int]) -> Node:
-    """Create the node on its data directory, correct or with the requested planted bug."""
+    """Format the plan's data directory if necessary, and create the node on it, correct or with the
+    requested planted bug."""
     advertised = {
         listener.name: _advertised(listener, port)
         for listener, port in zip(plan.listeners, ports, strict=True)

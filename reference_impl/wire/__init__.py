@@ -6,7 +6,7 @@ README.md gives a tour. `definition("ProduceRequest")` is a message; `encode_req
 Fetch carry.
 """
 
-from reference_impl.wire.apis import API_NAMES, ApiKey, api_key, valid_versions
+from reference_impl.wire.apis import API_NAMES, ApiKey, api_key, not_served, valid_versions
 from reference_impl.wire.batches.batch_header import (
     CONTROL_BIT,
     HEADER_BYTES,
@@ -131,6 +131,7 @@ __all__ = [
     "end_txn_marker",
     "error_name",
     "fitting",
+    "not_served",
     "patched",
     "read_header",
     "request_definition",

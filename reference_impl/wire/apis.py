@@ -208,8 +208,15 @@ API_NAMES: dict[int, str] = {
 ProduceRequest."""
 
 
+def not_served(key: int, version: int) -> str:
+    """Return the sentence for a request of an API or a version that a broker does not serve."""
+    name = API_NAMES.get(key)
+    of_api = f"{name} version {version}" if name else f"API key {key}, version {version},"
+    return f"{of_api} is not served"
+
+
 def api_key(name: str) -> ApiKey:
-    """Return the key of an API by its name, e.g. "Produce"."""
+    """Return the key of an API by its name, e.g. "Produce". Raise ValueError for another name."""
     for key, known in API_NAMES.items():
         if known == name:
             return ApiKey(key)

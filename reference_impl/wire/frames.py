@@ -124,7 +124,7 @@ class RequestHeader(NamedTuple):
 @lru_cache(None)
 def _flexible_versions(kind: str, api_key: int) -> range:
     """Return the flexible versions of an API, from the newest table that knows the API: they never
-    change, but APIs are removed."""
+    change, but APIs are removed. Raise Malformed if no table knows the API."""
     for kafka_version in KAFKA_VERSIONS:
         for row in table(kafka_version).values():
             if row.get("api_key") == api_key and row["type"] == kind:
@@ -187,7 +187,9 @@ def _decode_request_header(view: memoryview, tags_max: int | None) -> tuple[Requ
 
 
 def _skip_tags(view: memoryview, position: int, tags_max: int | None = None) -> int:
-    """Return the position after the tagged fields of a header (KIP-482). Their tags must ascend."""
+    """Return the position after the tagged fields of a header (KIP-482). Their tags must ascend.
+    Raise Malformed if they do not or if one runs past the end, TooManyElements if they are more
+    than `tags_max`."""
     if view[position] == 0:
         return position + 1
     count, position = read_uvarint(view, position)
@@ -282,7 +284,8 @@ def encode_response_parts(
 def decode_response_header(
     frame: bytes | bytearray | memoryview, api_key: int, api_version: int
 ) -> tuple[int, int]:
-    """Return (correlation id, position of the body) of a response."""
+    """Return (correlation id, position of the body) of a response. Raise Malformed if it is not
+    complete."""
     view = memoryview(frame)
     try:
         correlation_id: int = _CORRELATION_ID.unpack_from(view)[0]
@@ -311,7 +314,7 @@ def decode_response(
 @lru_cache(4096)
 def _of_api(kind: str, api_key: int, api_version: int, kafka_version: str | None) -> Any:
     """Return the message definition of this API from the newest Kafka version that has this API
-    version."""
+    version. Raise Malformed if none has it."""
     find = request_definition if kind == "request" else response_definition
     if kafka_version is not None:
         return find(api_key, kafka_version)

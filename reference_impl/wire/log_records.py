@@ -45,7 +45,8 @@ def encode_key(of: Definition, key: Struct, version: int = 0) -> bytes:
 def decode_record(
     key: Bytes, value: Bytes | None, module: str = GROUP
 ) -> tuple[Struct, Struct | None]:
-    """Return (key, value) of one coordinator record; the value is None for a tombstone."""
+    """Return (key, value) of one coordinator record; the value is None for a tombstone. Raise
+    Malformed for an unknown record type."""
     record_type = _int16(key, f"{module} record key")
     names = coordinator_types(module).get(record_type)
     if names is None:
@@ -78,7 +79,8 @@ def coordinator_types(module: str, kafka_version: str = LATEST) -> dict[int, tup
 
 
 def encode_metadata_record(record: Struct, version: int | None = None) -> bytes:
-    """Encode one record of the metadata log; by default in its newest version."""
+    """Encode one record of the metadata log; by default in its newest version. Raise Malformed if
+    it is not a record of that log."""
     of = definition(type(record).__name__)
     if of.api_key is None or of.type != "metadata":
         raise Malformed(f"{of.name} is not a metadata record")
@@ -88,7 +90,8 @@ def encode_metadata_record(record: Struct, version: int | None = None) -> bytes:
 
 
 def decode_metadata_record(data: Bytes) -> tuple[int, Struct]:
-    """Decode one record of the metadata log; return (version, record)."""
+    """Decode one record of the metadata log; return (version, record). Raise Malformed for an
+    incomplete record, or an unknown frame version or type."""
     view = memoryview(data)
     try:
         frame, position = read_uvarint(view, 0)

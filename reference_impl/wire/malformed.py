@@ -55,7 +55,8 @@ class Budget:
         self.left = 0
 
     def spend(self, count: int) -> None:
-        """Deduct the number of elements of an array, before any of them is read or written."""
+        """Deduct the number of elements of an array, before any of them is read or written. Raise
+        TooManyElements if fewer are left."""
         self.left -= count
         if self.left < 0:
             raise TooManyElements

@@ -52,7 +52,8 @@ class Handover:
         self._after_change, self._is_giving_up = None, False
 
     def change_handled(self) -> None:
-        """Continue after the application has handled the last change of its partitions."""
+        """Continue after the application has handled the last change of its partitions. Raise
+        IllegalState if there was no change."""
         if self._after_change is None:
             raise IllegalState("there is no change of partitions to be handled")
         then, self._after_change = self._after_change, None

@@ -121,7 +121,7 @@ class Subscription:
                 self.partitions[partition].is_being_revoked = True
 
     def state(self, partition: TopicPartition) -> PartitionState:
-        """Return the state of an assigned partition."""
+        """Return the state of an assigned partition. Raise IllegalState if it is not assigned."""
         if partition not in self.partitions:
             raise IllegalState(f"{partition} is not assigned to this consumer")
         return self.partitions[partition]

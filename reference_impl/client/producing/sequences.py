@@ -135,8 +135,9 @@ class Sequences:
         numbers.unresolved_after = max(numbers.unresolved_after or 0, after)
 
     def gaps(self) -> list[TopicPartition]:
-        """Return the partitions in which a batch was lost, and resolve those in which none was.
-        Source: TransactionManager.maybeResolveSequences."""
+        """Return the partitions in which a batch was lost. Mark the others as resolved, except
+        those with batches in flight, whose answers may still decide it. Source:
+        TransactionManager.maybeResolveSequences."""
         lost = []
         for partition, numbers in self._partitions.items():
             if numbers.unresolved_after is None or numbers.in_flight:

@@ -239,7 +239,7 @@ class BrokerConfig:
         return BrokerConfig(given)
 
     def text(self, name: str) -> str:
-        """Return the value of a key as text, "" if it has none."""
+        """Return the value of a key as text: the given one, else its default, else ""."""
         return self.given.get(name, BROKER_CONFIGS[name].default or "")
 
     def number(self, name: str) -> int:

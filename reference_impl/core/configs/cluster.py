@@ -152,7 +152,8 @@ def _endpoint(key: str, text: str) -> Endpoint:
 def _between_brokers(
     config: Mapping[str, str], given: Mapping[str, str], of_clients: tuple[Listener, ...]
 ) -> str:
-    """Return the listener between brokers: the one configured, else PLAINTEXT, else the first."""
+    """Return the listener between brokers: the one configured, else PLAINTEXT, else the first.
+    Raise BadConfig if there is none, or if the configured one is none for brokers."""
     names = [listener.name for listener in of_clients]
     wanted = config[BETWEEN_BROKERS]
     if wanted in names:

@@ -62,7 +62,7 @@ class ConfigEntry:
 
     @property
     def documentation(self) -> str | None:
-        """The purpose of the key, in a sentence (KIP-569)."""
+        """The purpose of the key, in a sentence (KIP-569), or None if there is none."""
         return NOTE if self.key.name in WITHOUT_EFFECT else DOCUMENTATION.get(self.key.name)
 
 
@@ -72,8 +72,9 @@ ALL: Names = frozenset()
 
 
 def chosen(names: Names, *tables: Iterable[str]) -> list[str]:
-    """Return the keys of these tables that have one of the names, in order. A client may name one
-    key of each of many thousand resources, so look at no others."""
+    """Return the keys of these tables that have one of the names, in order, or all keys if no names
+    are given. A client may name one key of each of many thousand resources, so look at no
+    others."""
     if not names:
         return sorted({*chain(*tables)})
     return sorted(name for name in names if any(name in table for table in tables))

@@ -159,7 +159,8 @@ def grow_topic(
 def _new_partitions(
     controller: Controller, topic_id: UUID, assignments: Iterable[tuple[int, tuple[int, ...]]]
 ) -> list[Struct]:
-    """Return the records of new partitions. Raise Refused if one has no replica that lives."""
+    """Return the records of new partitions. Raise Refused if all replicas of one are fenced or
+    about to stop."""
     brokers, found = controller.image.brokers, []
     directories = directories_of(brokers.values())
     for index, replicas in assignments:

@@ -250,7 +250,8 @@ class PendingFetch:
         return row
 
     def _preferred(self, partition: Partition, offset: int) -> int | None:
-        """Return the follower from which the consumer should read instead (KIP-392)."""
+        """Return the follower from which the consumer should read instead (KIP-392), or None if it
+        should read here."""
         is_told = self.request.api_version >= FROM_FOLLOWERS_SINCE and self._replica_id < 0
         rack = self.request.body.rack_id if is_told else ""
         return preferred_replica(self._broker, partition, rack, offset)
@@ -346,7 +347,8 @@ def check_reader(request: Request, partition: Partition, params: Struct) -> None
 
 def divergence(partition: Partition, params: Struct) -> Struct | None:
     """Return the epoch and the end offset up to which the reader's log agrees with this one, or
-    None if they do not diverge (KIP-595; Partition.java, readRecords)."""
+    None if they do not diverge or the reader names no epoch (KIP-595; Partition.java, readRecords).
+    Raise Refused(OFFSET_OUT_OF_RANGE) if this log does not know the reader's epoch."""
     # [New in v12: KIP-595]
     if params.last_fetched_epoch < 0:
         return None

@@ -41,8 +41,8 @@ def is_delete(row: Struct) -> bool:
 
 
 def changed(resource: Configured, wanted: Struct) -> Mapping[str, str]:
-    """Return the overrides after the operations of the request
-    (ConfigurationControlManager.java)."""
+    """Return the overrides after the operations of the request (ConfigurationControlManager.java).
+    Raise Refused for an unknown operation."""
     after = dict(resource.overrides)
     for row in wanted.configs:
         if row.config_operation not in OPERATIONS:
@@ -60,7 +60,8 @@ def changed(resource: Configured, wanted: Struct) -> Mapping[str, str]:
 
 
 def changed_list(resource: Configured, row: Struct) -> str:
-    """Return a list value with some items added or removed."""
+    """Return a list value with some items added or removed. Raise Refused(INVALID_CONFIG) if the
+    key is not a list."""
     key = resource.lists.get(row.name)
     if key is None or key.type is not ConfigType.LIST:
         raise Refused(

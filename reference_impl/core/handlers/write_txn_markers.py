@@ -85,5 +85,5 @@ def replication_of(broker: Broker, topic: str, index: int) -> Replicated:
 
 
 def topic_result(name: str, rows: list[Struct]) -> Struct:
-    """Return the rows of one topic."""
+    """Return the result of one topic, with the rows of its partitions."""
     return RESPONSE.struct("WritableTxnMarkerTopicResult", name=name, partitions=rows)

@@ -20,7 +20,7 @@ class CorruptLog(StorageError):
 
 def scan_headers(file: File, position: int, end: int) -> Iterator[tuple[BatchHeader, int]]:
     """Yield each batch's header and position, from a batch boundary up to `end`; bodies are
-    skipped."""
+    skipped. Raise CorruptLog for a malformed header."""
     block, start = b"", position
     while position < end:
         if position + HEADER_BYTES > start + len(block):
@@ -63,7 +63,8 @@ class _Window:
         self._start, self._block = 0, memoryview(b"")
 
     def at(self, position: int, size: int) -> memoryview:
-        """Return the bytes from `position` on, at least `size` of them."""
+        """Return the bytes from `position` on, at least `size` of them. Raise CorruptRecord if
+        there are fewer."""
         left = self._end - position
         if left < size:
             raise CorruptRecord(f"{left} bytes are too few for a batch of {size}")

@@ -225,7 +225,7 @@ class PartitionLog(ReadableLog):
 
     def delete_records_before(self, offset: int) -> int:
         """Move the log start up (KIP-107), begin to remove the segments wholly below it, and return
-        the log start.
+        the log start. Raise OffsetOutOfRange for a negative offset or one above the high watermark.
 
         The caller writes the data directory's checkpoint: until then a crash brings the records
         back.

@@ -122,7 +122,7 @@ class ReadableLog:
         *,
         at_least_one: bool = True,
     ) -> ReadResult:
-        """Read the bytes that `locate` finds."""
+        """Read the bytes that `locate` finds. Return an empty result if it finds none."""
         found = self.locate(offset, max_bytes, limit_offset, at_least_one=at_least_one)
         return _NOTHING if found is None else ReadResult(found.read(), found.first_offset)
 

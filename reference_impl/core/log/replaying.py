@@ -11,8 +11,8 @@ from reference_impl.wire import Malformed
 
 @contextmanager
 def replaying(directory: str, offset: int) -> Iterator[None]:
-    """Add the log and the offset to the error, if a record cannot be decoded inside the `with`
-    block."""
+    """Turn the error of a record that cannot be decoded inside the `with` block into a CorruptLog
+    that names the log and the offset."""
     try:
         yield
     except Malformed as error:

@@ -216,7 +216,8 @@ def _walked_at_once(data: memoryview | bytearray, header: BatchHeader) -> Walk:
 def _walked(
     data: memoryview | bytearray, header: BatchHeader, codec: Compression
 ) -> Generator[None, None, Walk]:
-    """Visit every record while the payload is decompressed, step by step. Return the result.
+    """Visit every record while the payload is decompressed, step by step. Return the result. Raise
+    Refused if the records are malformed.
 
     A payload that does not decompress gets UNKNOWN_SERVER_ERROR, as from Kafka, which lets the
     exceptions of its libraries through.

@@ -163,7 +163,8 @@ class FetchContext:
         return sorted(session.pending.values(), key=attrgetter("place"))
 
     def was_read(self, purgatory: Purgatory, wanted: Wanted, key: PartitionKey) -> None:
-        """Watch a partition from now on, so that the session reads it again when it changes."""
+        """Remember that the session has found this partition, and watch it from now on, so that the
+        session reads it again when it changes. Do nothing without a session."""
         session = self.session
         if session is not None and session.found.get(key) is not wanted:
             session.found[key] = wanted

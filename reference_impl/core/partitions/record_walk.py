@@ -85,7 +85,7 @@ class Window:
 
 def varint(data: Bytes, position: int, shift_max: int = 28) -> tuple[int, int]:
     """Read a zigzag number of at most 5 bytes, or 10 with `LONG` (ByteUtils.readVarint,
-    readVarlong)."""
+    readVarlong). Return (number, position after it). Raise BadRecords if it is longer."""
     byte = data[position]
     if byte >= 0x80 > (second := data[position + 1]):  # as most sizes of records and values
         value = byte & 0x7F | second << 7
@@ -155,6 +155,8 @@ def _walk(
 
     Return the index of the next record, its position, the bytes that it needs there (0: those at
     hand are enough), and what was found.
+
+    Raise BadRecords if a size or a length does not fit.
     """
     # Numbers of one byte are read in place: they are nearly all, and a call costs more than a read.
     low, high, consecutive, keys = seen
@@ -226,7 +228,7 @@ def _negative(size: int, index: int) -> BadRecords:
 
 def _skip_headers(data: Bytes, position: int, index: int) -> int:
     """Skip the headers of a record, whose keys must not be null (KIP-82), and return the position
-    after them."""
+    after them. Raise BadRecords if a count, key or value is not valid."""
     count, position = varint(data, position)
     if count < 0 or count > len(data) - position:
         raise BadRecords(f"record {index} claims {count} headers")

@@ -95,7 +95,9 @@ class MetadataLog:
         """The size of the batches that the listeners were given since the last snapshot."""
 
     def _begin_at(self, start: SnapshotId) -> None:
-        """Let the log go on where the newest snapshot ends (KafkaRaftLog.createLog)."""
+        """Let the log go on where the newest snapshot ends (KafkaRaftLog.createLog): drop a log
+        that ends before it, and raise CorruptLog if the log begins only after it. Set the high
+        watermark to the snapshot's end."""
         if self.log.log_start_offset > start.offset:
             raise CorruptLog(
                 self.log.directory,

@@ -60,7 +60,8 @@ class MetadataTransactions:
 
     def _cross(self, bound: str) -> list[Struct]:
         """Begin or end a transaction at this record. Return the held records that take effect now:
-        all of them at a commit, else none."""
+        all of them at a commit, else none. Raise Malformed if there is none to end, or one is open
+        already."""
         held = self._held
         if (held is None) != (bound == _BEGIN):
             state = "no transaction is open" if held is None else "a transaction is already open"

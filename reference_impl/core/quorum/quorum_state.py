@@ -80,7 +80,8 @@ class QuorumState:
 
     @property
     def leader_id(self) -> int | None:
-        """The leader of the epoch, as far as this node knows, unless it has resigned."""
+        """The leader of the epoch, as far as this node knows, or None if it is unknown or was this
+        node, which has resigned."""
         return None if self.state is State.RESIGNED else self.election.leader_id
 
     @property

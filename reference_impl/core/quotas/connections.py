@@ -59,8 +59,8 @@ class ConnectionLimits:
         return 0 if limit == INT_MAX else too_early_ms(self._all, limit, now_ms)
 
     def enter(self, address: str, now_ms: int) -> Refusal | None:
-        """Count a connection of an address until it leaves, or return why it is refused. A refused
-        connection counts only in the rate of new connections."""
+        """Count a connection of an address until it leaves, and return None, or return why it is
+        refused. A refused connection counts only in the rate of new connections."""
         self._all.record(1, now_ms)
         rate = self._rate_of(address)
         if rate is not None:

@@ -86,7 +86,8 @@ def _replicas(broker: Broker) -> Iterator[tuple[TopicImage, int, bool]]:
 
 
 def directory_of(state: PartitionImage, replica: int) -> UUID | None:
-    """Return the directory in which a replica lies, as the metadata have it."""
+    """Return the directory in which a replica lies, as the metadata have it. Return None for a node
+    that is no replica."""
     return dict(zip(state.replicas, state.directories, strict=False)).get(replica)
 
 

@@ -250,8 +250,8 @@ class Followers:
     # --- partitions ---------------------------------------------------------------------------
 
     def _partition(self, copy: Copy) -> Partition | None:
-        """Return the partition of a copy, unless it is offline, its log takes no records, or it is
-        led by another meanwhile."""
+        """Return the partition of a copy, or None if it is offline, its log takes no records, or it
+        is led by another meanwhile."""
         partition = self._replicas.get(copy.topic, copy.key[1])
         if partition is None or partition.topic_id != copy.key[0] or not partition.log.is_trusted:
             return None

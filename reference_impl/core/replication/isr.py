@@ -125,7 +125,8 @@ def request_of(broker: Broker, sent: Sent) -> Struct:
 
 
 def epoch_of(broker: Broker, partition: Partition, replica: int) -> int:
-    """Return the broker epoch of a replica, as far as the leader knows (KIP-903)."""
+    """Return the broker epoch of a replica, as far as the leader knows (KIP-903), or -1 for a node
+    that it does not know as a replica."""
     if replica == broker.node_id:
         return broker.broker_epoch
     follower = partition.followers.get(replica)

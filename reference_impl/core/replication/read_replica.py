@@ -12,8 +12,8 @@ from reference_impl.core.partitions.partition import Partition
 
 def preferred_replica(broker: Broker, partition: Partition, rack: str, offset: int) -> int | None:
     """Return the follower in the consumer's rack that has most, among those in the ISR whose logs
-    have the offset. Return None if the consumer should read from the leader: it is in the same
-    rack, or no such follower is, or brokers do not choose by racks."""
+    have the offset. Return None if the consumer should read from this broker: it is in the same
+    rack or is not the leader, no such follower is there, or brokers do not choose by racks."""
     if not rack or broker.config.text("replica.selector.class") != RACK_AWARE:
         return None
     alive = {node: each for node, each in broker.image.brokers.items() if not each.fenced}

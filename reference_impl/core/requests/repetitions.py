@@ -13,7 +13,8 @@ REPETITIONS_MAX = 10
 
 
 class Repetitions:
-    """Counts how often one request has named each group, topic or partition."""
+    """Counts how often one request has named each group, topic or partition, and says when it is
+    too often."""
 
     def __init__(self) -> None:
         self._asked: Counter[Hashable] = Counter()

@@ -80,7 +80,8 @@ class Transaction:
     def with_partitions(
         self, partitions: frozenset[PartitionKey], client_version: int, now_ms: int
     ) -> Transaction:
-        """Return the state with these partitions added (prepareAddPartitions)."""
+        """Return the state with these partitions added (prepareAddPartitions). The first ones begin
+        the transaction, and its time."""
         is_first = self.state is not State.ONGOING
         return replace(
             self,

@@ -287,7 +287,8 @@ class Waiting:
 
 
 def watched(wait: Wait) -> PartitionKey | None:
-    """Return the partition whose change may end this wait, or None."""
+    """Return the partition whose change may end this wait, METADATA if a change of the metadata
+    may, or None."""
     match wait:
         case Applied() | MetadataNews():
             return METADATA

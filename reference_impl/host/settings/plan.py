@@ -49,7 +49,8 @@ class Plan:
 
 
 def parse_pairs(pairs: Sequence[str]) -> dict[str, str]:
-    """Return the pairs key=value of --config as a dict; a later pair wins."""
+    """Return the pairs key=value of --config as a dict; a later pair wins. Raise BadConfig for a
+    pair without a key or a "="."""
     found = {}
     for pair in pairs:
         key, separator, value = pair.partition("=")

@@ -5,12 +5,12 @@ from collections.abc import Mapping
 from reference_impl.core.events import Request
 from reference_impl.core.requests.api import Api
 from reference_impl.wire import (
-    API_NAMES,
     ApiKey,
     Malformed,
     RequestHeader,
     Struct,
     decode_request_header,
+    not_served,
     request_definition,
 )
 
@@ -49,5 +49,4 @@ def _body(
     if header.api_key == ApiKey.API_VERSIONS:
         # The answer does not depend on the body, so a body of an unknown version is not read.
         return request_definition(header.api_key).new()
-    name = API_NAMES.get(header.api_key, str(header.api_key))
-    raise Malformed(f"{name} version {header.api_version} is not served")
+    raise Malformed(not_served(header.api_key, header.api_version))

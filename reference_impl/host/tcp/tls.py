@@ -25,7 +25,8 @@ def _load_text(
     context: ssl.SSLContext, listener: str, key: str, chain: str, password: str | None
 ) -> None:
     """Load a key that is given as text. Python reads keys only from files, so for a moment the key
-    is in a file that only this user can read."""
+    is in a file that only this user can read. Raise BadConfig if it is not a key and its
+    certificates in PEM."""
     descriptor, name = tempfile.mkstemp(suffix=".pem")
     try:
         with os.fdopen(descriptor, "w") as file:

@@ -19,6 +19,7 @@ from reference_impl.wire import (
     decode_request,
     decode_request_header,
     decode_response,
+    not_served,
     request_definition,
 )
 
@@ -44,12 +45,11 @@ class Judge:
         try:
             FrameReader(MAX_FRAME_BYTES).feed(len(data).to_bytes(4, "big"))
             header, start = decode_request_header(data)
-            name = API_NAMES.get(header.api_key, str(header.api_key))
             if header.api_version in frame.door.served.get(header.api_key, ()):
                 definition = request_definition(header.api_key)
                 definition.decode_prefix(memoryview(data)[start:], header.api_version)
             elif header.api_key != ApiKey.API_VERSIONS:
-                return f"{name} version {header.api_version} is not served"
+                return not_served(header.api_key, header.api_version)
         except Malformed as error:
             return str(error)
         return None
@@ -124,7 +124,8 @@ class Judge:
         return bool(decode_request(frame.data)[1].acks == 0)
 
     def _read(self, frame: Frame, raw: bytes) -> Struct:
-        """Decode the response, which must have no further bytes."""
+        """Return the response, decoded. Raise Violation if it is unreadable, has further bytes, or
+        has another correlation id than the request."""
         version = frame.version
         if version not in frame.door.served.get(frame.api_key, ()):
             version = 0  # an ApiVersions of an unknown version is answered in version 0 (KIP-511)

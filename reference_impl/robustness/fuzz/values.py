@@ -212,7 +212,8 @@ class Values:
         return self.random.choice(ODD_TOPICS if self.random.random() < 0.1 else self._topics)
 
     def _config(self, field: Field) -> Any:
-        """Choose a configuration's name, or a value that may suit the name chosen before."""
+        """Choose a configuration's name, or a value that may suit the name chosen before. Return
+        BY_CHANCE for a field that is neither."""
         if field.name in ("name", "configuration_keys"):
             names = (*TOPIC_CONFIGS, "internal.segment.bytes", "no.such.key")
             self._config_name = self.random.choice(names)

@@ -14,7 +14,8 @@ INTERNAL = ("__consumer_offsets", "__transaction_state")
 
 
 def make_internal_topics(broker: Broker) -> None:
-    """Ask for a group coordinator and a transaction coordinator until both exist."""
+    """Ask for a group coordinator and a transaction coordinator until both exist. Raise Violation
+    if that takes too long."""
     with broker.client() as client:
         for key_type in (0, 1):
             body = {"key_type": key_type, "coordinator_keys": ["warm-up"]}

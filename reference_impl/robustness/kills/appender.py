@@ -110,7 +110,10 @@ class Appender(Worker):
         if code is ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER and sent.sequence < self.resent_below:
             raise BeyondTheWindow
         if code is not ErrorCode.NONE:
-            raise Broken(f"sequence {sent.sequence} was refused: {code.name}")
+            raise Broken(
+                f"{self.name}: the batch of sequence {sent.sequence} was refused with {code.name},"
+                " although all batches were sent in order"
+            )
         if row.base_offset != sent.sequence:
             raise Broken(f"sequence {sent.sequence} was given the offset {row.base_offset}")
         self._note_first()
@@ -146,7 +149,10 @@ class Appender(Worker):
         Raise Broken if they differ."""
         stored = read_partition(link, self.name)
         if list(self.acknowledged) != list(range(self.next_sequence)):
-            raise Broken(f"{self.name}: the offsets which were acknowledged have holes")
+            raise Broken(
+                f"{self.name}: {len(self.acknowledged)} of {self.next_sequence} sent records were"
+                " acknowledged, not all"
+            )
         self.compare(stored)
         return self.done
 

@@ -18,7 +18,8 @@ class Stored(NamedTuple):
 
 
 def read_partition(link: Conversation, topic: str, partition: int = 0) -> list[Stored]:
-    """Read all data records from the beginning to the high watermark."""
+    """Read all data records from the beginning to the high watermark. Raise Broken if a fetch has
+    an error or the log ends elsewhere."""
     found: list[Stored] = []
     offset = 0
     while True:

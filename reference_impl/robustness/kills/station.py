@@ -69,7 +69,7 @@ class Station:
             self._process.__exit__(None, None, None)
 
     def stop(self) -> None:
-        """Shut the broker down cleanly."""
+        """Shut the broker down cleanly. Raise Broken if its exit status is not 0."""
         assert self._process is not None
         self._up.clear()
         if status := self._process.stop():

@@ -77,7 +77,7 @@ class Transactions(Worker):
 
     def verify(self, link: Link) -> int:
         """Verify what a read_committed consumer and the group see. Return the number of
-        transactions."""
+        transactions. Raise Broken if that differs from what was committed."""
         for partition in PARTITIONS:
             visible = read_committed(link, TOPIC, partition)
             mine = [value for value in visible if value.startswith(f"{self.name}/")]
@@ -96,5 +96,12 @@ class Transactions(Worker):
     def _verify_state(self, link: Link) -> None:
         answer = link.call(ApiKey.DESCRIBE_TRANSACTIONS, 0, transactional_ids=[self.name])
         row = answer.transaction_states[0]
-        if row.error_code or row.transaction_state in UNDECIDED:
-            raise Broken(f"{self.name}: its transaction is left as {row.transaction_state!r}")
+        if row.error_code:
+            raise Broken(
+                f"{self.name}: DescribeTransactions of it fails: {ErrorCode(row.error_code).name}"
+            )
+        if row.transaction_state in UNDECIDED:
+            raise Broken(
+                f"{self.name}: its last transaction ended, but its state is still"
+                f" {row.transaction_state!r}"
+            )

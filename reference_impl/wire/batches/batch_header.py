@@ -68,8 +68,8 @@ class BatchHeader(NamedTuple):
 
     @property
     def last_sequence(self) -> int:
-        """The sequence number of the last record; sequence numbers wrap at 2^31
-        (DefaultRecordBatch.java)."""
+        """The sequence number of the last record, or -1 if the records have none; sequence numbers
+        wrap at 2^31 (DefaultRecordBatch.java)."""
         if self.base_sequence < 0:
             return -1
         return (self.base_sequence + self.last_offset_delta) & 0x7FFFFFFF
@@ -108,7 +108,7 @@ class BatchHeader(NamedTuple):
 
 
 def compression_of(attributes: int) -> Compression:
-    """Return the compression in a batch's attributes."""
+    """Return the compression in a batch's attributes. Raise CorruptRecord if it does not exist."""
     kind = attributes & COMPRESSION_BITS
     if kind >= len(_COMPRESSIONS):
         raise CorruptRecord(
@@ -185,7 +185,7 @@ def batches(
     buffer: Buffer, *, allow_partial: bool = False
 ) -> Iterator[tuple[BatchHeader, int, int]]:
     """Yield (header, start, end) of each batch. A Fetch response may end in the middle of a batch
-    (max_bytes): with `allow_partial` such an end is ignored."""
+    (max_bytes): with `allow_partial` such an end is ignored. Without it, raise CorruptRecord."""
     position, limit = 0, len(buffer)
     while position < limit:
         if allow_partial and limit - position < HEADER_BYTES:

@@ -66,8 +66,8 @@ def compress(kind: int, data: Bytes, level: int | None = None) -> bytes:
 def compress_pieces(
     kind: int, pieces: Iterable[bytes], level: int | None = None
 ) -> Iterator[bytes]:
-    """Yield the compressed data for input that comes in pieces, at least one output for each
-    piece."""
+    """Yield the compressed data for input that comes in pieces, at least one output for each piece.
+    Raise CorruptRecord for an unknown kind."""
     compressor = _COMPRESSORS.get(kind)
     if compressor is None:
         raise CorruptRecord(
@@ -158,7 +158,7 @@ def _as_it_is(data: memoryview, max_size: int) -> Iterator[bytes]:
 
 def _expand_gzip(data: memoryview, max_size: int) -> Iterator[bytes]:
     """Yield the content of all members, piece by piece. Ignore bytes after the last one, as Java's
-    GZIPInputStream does."""
+    GZIPInputStream does. Raise EOFError if the last member is not complete."""
     position = 0
     while position == 0 or data[position : position + len(GZIP_START)] == GZIP_START:
         inflate = zlib.decompressobj(wbits=31)
@@ -215,7 +215,8 @@ def _expand_lz4(data: memoryview, max_size: int) -> Iterator[bytes]:
 
 
 def _expand_zstd(data: memoryview, max_size: int) -> Iterator[bytes]:
-    """Yield the content of all frames, piece by piece."""
+    """Yield the content of all frames, piece by piece. Raise EOFError if the last frame is not
+    complete."""
     position = 0
     while position < len(data):
         frame = zstd.ZstdDecompressor()

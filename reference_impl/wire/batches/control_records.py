@@ -36,7 +36,8 @@ def control_record(kind: ControlRecordType, value: bytes) -> Record:
 
 
 def control_type(record: Record) -> ControlRecordType:
-    """Return the kind of a control record."""
+    """Return the kind of a control record. Raise CorruptRecord if its key is too short, Malformed
+    if its kind is unknown."""
     if record.key is None or len(record.key) < _CONTROL_KEY.size:
         raise CorruptRecord("the key of a control record is shorter than 4 bytes", "key")
     kind: int = _CONTROL_KEY.unpack_from(record.key)[1]

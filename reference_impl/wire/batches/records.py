@@ -93,7 +93,7 @@ def varint(value: int) -> bytes:
 
 def read_varint(buffer: bytes, position: int, shift_max: int = 28) -> tuple[int, int]:
     """Return (value, position after it) of a zigzag varint: at most 5 bytes, or 10 if shift_max is
-    63."""
+    63. Raise CorruptRecord if it is longer."""
     byte = buffer[position]
     if byte < 0x80:
         return (byte >> 1) ^ -(byte & 1), position + 1
@@ -136,7 +136,7 @@ def encode_records(records: Iterable[Record]) -> bytes:
 
 def decode_records(payload: bytes, count: int) -> list[Record]:
     """Decode exactly `count` records, which must fill the whole payload (DefaultRecordBatch's
-    iterators)."""
+    iterators). Raise CorruptRecord if they do not, or if a record is malformed."""
     records: list[Record] = []
     position = 0
     if count < 0:
@@ -332,7 +332,7 @@ class RecordBatch:
         cls, data: Buffer, position: int = 0, *, max_size: int = UNCOMPRESSED_BYTES_MAX
     ) -> tuple[Self, int]:
         """Decode the batch at this position; return (batch, position after it). Every byte of its
-        records is validated."""
+        records is validated. Raise CorruptRecord if the batch is not whole, or a byte is wrong."""
         header = read_header(data, position)
         end = position + header.size
         if end > len(data):

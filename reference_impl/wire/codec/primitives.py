@@ -91,7 +91,8 @@ def _write_uuid(out: list[Any], value: uuid.UUID) -> None:
 
 def read_uvarint(buffer: memoryview, position: int) -> tuple[int, int]:
     """Read an unsigned varint of at most 32 bits, so at most 5 bytes
-    (ByteUtils.readUnsignedVarint)."""
+    (ByteUtils.readUnsignedVarint). Return (number, position after it). Raise Malformed if it is
+    longer."""
     byte = buffer[position]
     if byte < 0x80:
         return byte, position + 1
@@ -141,7 +142,7 @@ COMPACT_LENGTH = Codec(_read_compact_length, _write_compact_length, 1)
 
 def length_codec(kind: str, flexible: bool) -> Codec:
     """Return the codec of the length in front of a value. kind: "string", "bytes", "records" or
-    "array"."""
+    "array". In flexible versions it is COMPACT_LENGTH for all of them."""
     if flexible:
         return COMPACT_LENGTH
     return FIXED["int16" if kind == "string" else "int32"]

@@ -102,7 +102,7 @@ class Definition:
         return out
 
     def decode(self, data: bytes | bytearray | memoryview, version: int) -> Struct:
-        """Decode a message that must fill all of these bytes."""
+        """Decode a message that must fill all of these bytes. Raise Malformed if it does not."""
         message, end = self.decode_prefix(data, version)
         if end != len(data):
             raise Malformed(
@@ -242,7 +242,7 @@ def tags_reader(
 
 def tags_to_write(tagged: dict[int, Known], message: Struct) -> list[tuple[int, bytes]]:
     """Return (tag, bytes) of each tagged field that differs from its default and of each unknown
-    one, ordered by tag."""
+    one, ordered by tag. Raise the error of a value that its field cannot hold."""
     found = dict(message.unknown_tags) if message.unknown_tags else {}
     for tag, (name, _, write_field, default) in tagged.items():
         value = getattr(message, name)

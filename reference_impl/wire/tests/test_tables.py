@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from reference_impl.wire import messages, schemas
-from reference_impl.wire.apis import API_NAMES, ApiKey, api_key, valid_versions
+from reference_impl.wire.apis import API_NAMES, ApiKey, api_key, not_served, valid_versions
 from reference_impl.wire.codec.fields import snake_case
 from reference_impl.wire.errors import DEFINITE, ERRORS, MESSAGES, RETRIABLE, ErrorCode, error_name
 from reference_impl.wire.frames import request_header_version, response_header_version
@@ -140,3 +140,8 @@ def test_names_are_those_of_kafka_in_snake_case() -> None:
         "TopicID": "topic_id",
     }
     assert {name: snake_case(name) for name in names} == names
+
+
+def test_an_api_or_version_that_is_not_served_is_named() -> None:
+    assert not_served(3, 12) == "Metadata version 12 is not served"
+    assert not_served(99, 0) == "API key 99, version 0, is not served"

@@ -89,7 +89,8 @@ class Transactions:
         self.is_v2 = self._network.has_transactions_v2
 
     def commit(self, call_id: int) -> None:
-        """Handle CommitTransaction; a second call during the first waits with it."""
+        """Handle CommitTransaction; a second call during the first waits with it. Raise the error
+        of a transaction that can only be aborted."""
         if self.state == State.ABORTABLE_ERROR and self.error is not None:
             raise self.error
         if self.state != State.COMMITTING_TRANSACTION:

@@ -69,7 +69,8 @@ def is_moving(state: PartitionImage) -> bool:
 
 
 def _check_factor(old: PartitionImage, factor: int) -> None:
-    """Raise Refused unless the partition keeps the number of its replicas (KIP-860)."""
+    """Raise Refused unless the partition keeps the number of its replicas, not counting those that
+    a running move removes (KIP-860)."""
     had = len(set(old.replicas) - set(old.removing))
     if factor != had:
         raise Refused(

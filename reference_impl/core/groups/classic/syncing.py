@@ -77,8 +77,9 @@ def _assign(
 
 
 def heartbeat(coordinator: GroupCoordinator, request: Request) -> Iterator[Effect]:
-    """Renew a member's session. Raise Refused if it is not a member, or with REBALANCE_IN_PROGRESS
-    if a rebalance has begun."""
+    """Renew a member's session. Raise Refused if it is not a member. For a classic group the caller
+    asks afterwards whether it is rebalancing; a member of a consumer group gets
+    REBALANCE_IN_PROGRESS here."""
     body = request.body
     group = coordinator.known_group(body.group_id)
     if isinstance(group, ConsumerGroup):

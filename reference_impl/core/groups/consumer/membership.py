@@ -86,9 +86,9 @@ def static_joiner(
     draft: Draft, member_id: str, instance_id: str, *, is_classic: bool = False
 ) -> ConsumerMember:
     """Return the member that joins with an instance id: a new one, or the one of the process before
-    a restart. A process may only be replaced once it has said that it will come back (epoch -2);
-    unless it, or the one which replaces it, speaks the classic protocol, where the newest process
-    always wins."""
+    a restart. A process may only be replaced once it has said that it will come back (epoch -2):
+    else raise Refused(UNRELEASED_INSTANCE_ID). But if it, or the one which replaces it, speaks the
+    classic protocol, the newest process always wins."""
     group = draft.group
     before = group.static_member(instance_id)
     if before is None:

@@ -41,7 +41,8 @@ class CleanedTransactions:
             self._aborted.setdefault(entry.producer_id, _Open(entry))
 
     def is_aborted(self, header: BatchHeader) -> bool:
-        """Return whether a batch of data belongs to an aborted transaction."""
+        """Return whether a batch of data belongs to an aborted transaction. Note that its
+        transaction has records. Call it for each batch in the order of the log."""
         self._begin(header.last_offset)
         if not header.is_transactional:
             return False

@@ -86,7 +86,7 @@ def write_offsets(storage: Storage, path: str, offsets: Mapping[TopicPartition, 
 def read_topic_id(storage: Storage, directory: str) -> uuid.UUID | None:
     """Return the topic id in `partition.metadata`, or None if the file is absent or incomplete: it
     is written without a sync, so a loss of power may empty it or leave zeros, and the controller's
-    metadata knows the id anyway."""
+    metadata knows the id anyway. Raise BadCheckpoint if a line is malformed."""
     path = f"{directory}/{PARTITION_METADATA_FILE}"
     if not storage.exists(path):
         return None

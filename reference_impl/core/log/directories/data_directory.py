@@ -67,7 +67,8 @@ class DataDirectory:
         may_format: bool = True,
     ) -> DataDirectory:
         """Open the data directory: read its meta.properties. If there is none, format it for this
-        node as a cluster of its own. Raise WrongDirectory."""
+        node as a cluster of its own; if only the directory's id is missing, add one. Raise
+        WrongDirectory if it may not be formatted, is another node's, or its id is malformed."""
         properties = _read(storage, path, node_id)
         if properties is None and not may_format:
             raise WrongDirectory(

@@ -92,7 +92,7 @@ class ProducerEntry:
 
     @property
     def last_sequence(self) -> int:
-        """The sequence number of the last record, -1 if only a marker is known."""
+        """The sequence number of the last record; -1 (NO_SEQUENCE) if only a marker is known."""
         return self.batches[-1].last_sequence if self.batches else NO_SEQUENCE
 
 

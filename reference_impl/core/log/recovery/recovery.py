@@ -85,7 +85,8 @@ class Opening:
 
 @dataclass
 class Loaded:
-    """The content of the partition's directory, as recovery found and left it."""
+    """The content of a partition's directory as recovery found and left it: the segments, the log
+    end offset, the leader epochs, and notes about repairs. It has no state of producers."""
 
     segments: list[Segment]
     log_end_offset: int
@@ -174,7 +175,8 @@ def _check_offsets(opening: Opening, bases: list[int]) -> None:
 def _load_segment(
     opening: Opening, loaded: Loaded, segment: Segment, following: int | None
 ) -> None:
-    """Open one segment, recovering it if necessary, and move the log end past it."""
+    """Open one segment, recovering it if necessary, and move the log end past it. Note a gap before
+    the next segment, unless the log is compacted. Raise CorruptLog if the two overlap."""
     may_be_unsynced = not opening.clean_shutdown and (
         following is None or following > opening.recovery_point
     )
@@ -204,7 +206,7 @@ def _load_segment(
 
 def recover_segment(opening: Opening, loaded: Loaded, segment: Segment, *, is_last: bool) -> int:
     """Check every batch, rebuild the indexes, cut a torn tail off, and return the offset after the
-    last batch."""
+    last batch. Raise CorruptLog if bytes are damaged that cannot be a torn tail."""
     segment.reset_indexes()
     next_offset, valid_bytes, size = segment.base_offset, 0, segment.size
     batches = scan_batches(segment.log, 0, size, opening.steps.check_batch)

@@ -157,7 +157,8 @@ class Segment:
         return NO_TIMESTAMP if self._first_timestamp is None else self._first_timestamp
 
     def append(self, data: Buffer, batches: Sequence[BatchHeader]) -> None:
-        """Write batches that have these headers; on an error leave the segment as it was."""
+        """Write batches that have these headers. On an error leave the segment as it was; raise
+        BrokenSegment if that fails, too."""
         size_before = position = self.log.size()
         if self._newest is None:
             self._newest = self._find_newest()

@@ -17,7 +17,7 @@ class DyingStorage(MemoryStorage):
         self.changes_left: int | None = None
 
     def change(self) -> None:
-        """Count one more change, or die."""
+        """Count one more change, or raise Died if no more is allowed."""
         if self.changes_left is not None:
             if self.changes_left == 0:
                 raise Died

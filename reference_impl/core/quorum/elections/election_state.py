@@ -39,7 +39,7 @@ class ElectionState:
 
     @property
     def voted(self) -> ReplicaKey | None:
-        """The candidate that this node voted for."""
+        """The candidate that this node voted for, or None if it has not voted."""
         return None if self.voted_id is None else (self.voted_id, self.voted_directory)
 
 

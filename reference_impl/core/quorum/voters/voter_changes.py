@@ -84,8 +84,9 @@ def update_voter(quorum: Quorum, voter: Voter, timeout_ms: int) -> Change:
 
 @contextmanager
 def changing(quorum: Quorum) -> Iterator[None]:
-    """Let no other change begin during the block. Raise Refused(REQUEST_TIMED_OUT) if the voters
-    cannot be changed now: the sender tries again."""
+    """Let no other change begin during the block. Raise Refused if this node does not lead the
+    quorum, or with REQUEST_TIMED_OUT if the voters cannot be changed now: the sender tries
+    again."""
     check_leads(quorum, quorum.turn)
     leadership = quorum.leadership
     assert leadership is not None

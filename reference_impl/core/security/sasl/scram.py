@@ -140,7 +140,8 @@ class ScramExchange:
 
     def _first(self, text: str) -> str:
         """Handle the client's first message: note the user name. Return the answer with that user's
-        salt and iterations."""
+        salt and iterations. Raise Denied if the message is malformed or asks to act for another
+        user."""
         message = _CLIENT_FIRST.fullmatch(text)
         if message is None:
             raise Denied("the client's first message is malformed")

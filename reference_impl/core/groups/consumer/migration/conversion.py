@@ -213,7 +213,9 @@ def partitions_named(image: MetadataImage, rows: list[Struct]) -> list[TopicIdPa
 def encoded_assignment(
     image: MetadataImage, member: ConsumerMember, partitions: frozenset[TopicIdPartition]
 ) -> bytes:
-    """Encode partitions as SyncGroup answers them, in the version of the member's subscription."""
+    """Encode partitions as SyncGroup answers them, in the version of the member's subscription.
+    Leave out topics that no longer exist. Raise ValueError for a member that does not speak the
+    classic protocol."""
     if member.classic is None:
         raise ValueError(f"member {member.member_id} does not speak the classic protocol")
     rows = [
