@@ -95,7 +95,9 @@ def _results_of(
     *,
     quiet: bool,
 ) -> dict[str, Any]:
-    """Run pytest, and return the results that it writes to the first of two files."""
+    """Run pytest, and return the results that it writes to the first of two files. Remove
+    `scratch`, unless the examination ended early and its files are only there. Raise UsageError if
+    an option is wrong, no case matches, or no results were written."""
     results, _ = files
     before = _written_at(results)
     try:

@@ -35,8 +35,8 @@ def up() -> str:
 
 
 def run(command: list[str]) -> int:
-    """Start the daemon, run a command with its DOCKER_HOST, and return the command's exit
-    status."""
+    """Start the daemon, run a command with its DOCKER_HOST, and return the command's exit status.
+    Raise UsageError if no command is given."""
     if not command:
         raise UsageError("airgap run: name a command")
     with daemon_up() as address:

@@ -164,7 +164,8 @@ def _wanted(entry: tarfile.TarInfo) -> tarfile.TarInfo | None:
 
 
 def _make_root_files() -> None:
-    """Make a small Debian file system in .cache, once."""
+    """Make a small Debian file system in .cache, once. Raise UsageError if debootstrap is missing
+    or fails."""
     done = ROOT_FILES / ".done"
     if done.exists():
         return

@@ -65,7 +65,8 @@ COLUMNS = (
 
 
 def run() -> Table:
-    """Measure rate and median latency of each load; the ratios are reference to Apache."""
+    """Measure rate and median latency of each load; the ratios are reference to Apache. Raise
+    UsageError if Apache Kafka's jars are not here."""
     table = Table(COLUMNS)
     if not doctor.found("kafka-jars"):
         raise UsageError(

@@ -168,7 +168,8 @@ def read_again(connection: Connection, frames: list[bytes], seconds: float) -> f
 
 
 def _fill(buffer: memoryview, connection: Connection) -> int:
-    """Read bytes from the connection until the buffer is full. Return the number of bytes."""
+    """Read bytes from the connection until the buffer is full. Return the number of bytes. Raise
+    ConnectionClosed if the target closes it first."""
     if connection.socket.recv_into(buffer, len(buffer), socket.MSG_WAITALL) < len(buffer):
         raise ConnectionClosed("the target closed the connection")
     return len(buffer)

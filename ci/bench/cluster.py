@@ -53,7 +53,8 @@ longer, except by a tenth for chance."""
 
 
 def run() -> Table:
-    """Measure the loads, then the failovers; the ratios are reference to Apache."""
+    """Measure the loads, then the failovers; the ratios are reference to Apache. Raise UsageError
+    if Apache Kafka's jars are not here."""
     table = Table(COLUMNS)
     if not doctor.found("kafka-jars"):
         raise UsageError(

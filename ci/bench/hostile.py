@@ -132,7 +132,7 @@ class Target:
 
 def run() -> Table:
     """Measure two rows for each attack: one for the reference, with its bounds, and one for Apache
-    Kafka."""
+    Kafka. Raise UsageError if Apache Kafka's jars are not here."""
     table = Table(
         (
             *("attack", "broker", "longest wait s", "p99 s", "CPU s", "CPU after", "sockets"),

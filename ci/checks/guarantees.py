@@ -98,7 +98,8 @@ def section(name: str) -> tuple[str, str]:
 
 
 def about_text(name: str) -> str:
-    """Return the docstring of the guarantee's folder, which `--help` and reports show."""
+    """Return the docstring of the guarantee's folder, which `--help` and reports show. Return "" if
+    it has none."""
     return getdoc(import_module(f"{guarantees.__name__}.{name}")) or ""
 
 

@@ -3,7 +3,8 @@
 A docstring begins with a verb, or names what a class, module or property is. None of its sentences
 begins with a clause that lacks its head ("Who missed a generation …", "What is in force …"), nor
 does a comment, or the text below an attribute. It says "Return …" and "Raise …" in sentences, not
-after a semicolon. Ruff's D401 checks the verb.
+after a semicolon, and mentions an error that the function itself raises. Ruff's D401 checks the
+verb.
 """
 
 import ast
@@ -12,6 +13,7 @@ from collections.abc import Iterator
 from itertools import chain
 from pathlib import Path
 
+from ci.checks.raised import Function, untold
 from ci.checks.sources import parsed, python_files
 
 Documented = ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef
@@ -95,6 +97,8 @@ def problems_of(node: Documented, text: str) -> Iterator[str]:
     yield from unnamed(text) if is_function or isinstance(node, ast.ClassDef) else headless(text)
     if is_function and WHETHER.match(text):
         yield "begins with 'Whether': begin with 'Return whether'"
+    if is_function and isinstance(node, Function):
+        yield from untold(node, text)
     if found := RETURNED.search(text):
         yield f"{found.group()!r}: say 'Return …' or 'Raise …' in a sentence of its own"
     yield from unusual(text)

@@ -20,7 +20,11 @@ from ci.errors import UsageError
 def serve(
     nodes: Annotated[int, typer.Option(help="Number of nodes, each a process.")] = 1,
     controllers: Annotated[
-        int | None, typer.Option(help="Number of nodes that are also controllers (default: 3).")
+        int | None,
+        typer.Option(
+            help="Number of nodes that are also controllers (default: 3, or all if there are"
+            " fewer)."
+        ),
     ] = None,
     port: Annotated[
         int | None,

@@ -40,8 +40,8 @@ class CasesOrCommand(TyperGroup):
     """Take the ids of cases where another group of commands takes only a command's name."""
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
-        """Leave the ids of cases in `ctx.args`, whether they come before, between or after the
-        options."""
+        """Parse the arguments as usual if one of them is a command's name. Else leave the ids of
+        cases in `ctx.args`, whether they come before, between or after the options."""
         if any(word in self.commands for word in args):
             return super().parse_args(ctx, args)
         ctx.allow_interspersed_args = True
@@ -153,7 +153,8 @@ class Cases:
         return [*words, "--priority", self.priority, *self._terms()]
 
     def _terms(self) -> list[str]:
-        """Return the options of pytest that say what an examination may do, and how."""
+        """Return the options of pytest that say what an examination may do, and how. Raise
+        UsageError for an unknown --level."""
         from conformance.terms import LEVELS
 
         if self.level not in LEVELS:
@@ -318,7 +319,7 @@ def _held_against(
     known: Sequence[Known] | None, results: dict[str, Any], baseline: Path | None
 ) -> Difference | None:
     """Return how the results differ from the known failures: those of --baseline, or else the known
-    deviations of the target, if there are any."""
+    deviations of the target. Return None if neither exists."""
     from conformance.expectations import difference_from_expected
     from conformance.reporting.baseline import difference
 

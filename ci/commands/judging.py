@@ -83,7 +83,8 @@ def report(
     run: Annotated[Path, typer.Argument(help="A run directory.")],
     out: Annotated[Path | None, typer.Option(help="The HTML file to write.")] = None,
 ) -> None:
-    """Draw the HTML report of a run again."""
+    """Draw the HTML report of a run again, with its summary.md, and print the path of the
+    report."""
     from ci.report.building import report_run
     from ci.report.pipelines import check_place
 
@@ -110,7 +111,8 @@ def ui(
 
 def _self_test(path: Path | None, seeds: range) -> int:
     """Return exit status 0 if there was no false alarm and every planted anomaly was caught, 1 if
-    not, 3 if an anomaly could not be planted in any history."""
+    not, 3 if an anomaly could not be planted in any history. Raise UsageError if a path is
+    given."""
     from linearizability.self_test.runner import run_self_test
     from linearizability.verdict import EXIT_STATUS
 

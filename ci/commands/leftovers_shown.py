@@ -19,7 +19,7 @@ def left_behind(left: Sequence[str]) -> list[Component]:
 
 def render_left_behind(left: Sequence[str], mended: bool = False) -> str:
     """Return text that names each thing that killed commands left behind, and the command that
-    removes it."""
+    removes it. Return "" if nothing was left."""
     if not left:
         return ""
     advice = (

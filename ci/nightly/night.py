@@ -217,7 +217,8 @@ def is_unrelated(one: Expectation, verdict: Verdict) -> bool:
 
 
 def explained(verdict: Verdict) -> str:
-    """Return why a verdict is not valid, with the reasons of unfinished checkers."""
+    """Return why a verdict is not valid, with the reasons of unfinished checkers. Return "" if no
+    reason is given."""
     unfinished = [
         checker.reason
         for checker in verdict.checkers.values()

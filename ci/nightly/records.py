@@ -152,8 +152,8 @@ def _plain(target: str) -> str:
 
 def flaky_commands(nights: Sequence[Night]) -> set[str]:
     """Return the commands (with their seed) whose verdicts differ between runs of the same code:
-    within one night, or between nights of one commit that had no uncommitted changes. A known
-    defect of the target need not show every time."""
+    within one night, or between nights of one commit that had no uncommitted changes. Leave out
+    runs that a known defect of the target explains, since it need not show every time."""
     seen: dict[tuple[str, str], set[str]] = {}
     for night in nights:
         commit = str(night.settings.get("commit"))

@@ -43,7 +43,8 @@ def group_report(group: Group, anchor: str, anomalies: Sequence[AnomalyReport]) 
 def _links(
     group: Group, anchor: str, told: Mapping[tuple[str, str], AnomalyReport]
 ) -> Iterator[tuple[str, int, str]]:
-    """Yield (checker, number of its anomalies in the group, anchor of the first one)."""
+    """Yield (checker, number of its anomalies in the group, anchor of the first of them that the
+    report tells, or "")."""
     for checker, positions in group.members.items():
         anchors = (anomaly_anchor(anchor, checker, position) for position in positions)
         yield checker, len(positions), next((a for a in anchors if (checker, a) in told), "")

@@ -38,8 +38,8 @@ def find_browser() -> str:
 
 
 def open_page(page: Path, *options: str, width: int = 1240, height: int = 900) -> tuple[str, str]:
-    """Open a page with further options of Chromium. Return Chromium's standard output and its
-    log."""
+    """Open a page with further options of Chromium. Return Chromium's standard output and its log.
+    Raise UsageError if Chromium fails or does not end in time."""
     browser = find_browser()
     with tempfile.TemporaryDirectory(
         prefix="touchstone-browser-", ignore_cleanup_errors=True

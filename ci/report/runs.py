@@ -286,8 +286,8 @@ def _explained(directory: Path) -> str:
 
 
 def _drawings(directory: Path) -> tuple[tuple[Drawing, ...], tuple[str, ...]]:
-    """Return the first few of porcupine's drawings, embedded whole, and the file names of the other
-    drawings."""
+    """Return the first few of porcupine's drawings that are small enough to embed whole, and the
+    file names of the other drawings."""
     files = sorted((directory / "porcupine").glob("*.html"))
     small = [file for file in files if file.stat().st_size <= DRAWING_BYTES_MAX][:DRAWINGS_MAX]
     drawings = tuple(

@@ -142,7 +142,9 @@ def attempt(
     scenario: Scenario, runs: Path, scratch: Path, nemesis: Nemesis | None = None
 ) -> tuple[Outcome, list[Moment]]:
     """Run a scenario once and judge it. Return the outcome, and what the simulator has noted of its
-    course. nemesis: used instead of the one that the scenario names. See `perform` for the rest."""
+    course. An error in the run is an outcome, too. Keep a run that is not VALID, with its plan.
+    Raise only KeyboardInterrupt, if the user interrupts. nemesis: used instead of the one that the
+    scenario names. See `perform` for the rest."""
     noted: list[Moment] = []
     with tempfile.TemporaryDirectory(dir=scratch) as own, Watch() as watch:
         failure = None

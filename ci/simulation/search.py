@@ -44,7 +44,8 @@ class Search:
 
     def perform(self, tell: Callable[[Outcome], None]) -> None:
         """Run the seeds until all are done or the time is over. tell: called with each outcome when
-        it is ready, in any order.
+        it is ready, in any order. Raise TargetError if a process of the pool was ended from
+        outside.
 
         After KeyboardInterrupt, drop the schedules in progress and keep the outcomes so far.
         """

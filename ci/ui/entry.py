@@ -131,7 +131,8 @@ def read_entry(directory: Path, path: str) -> Entry:
 
 
 def _facts(directory: Path) -> dict[str, Any]:
-    """Return run.json, or an empty dict for a history that was judged outside of a run."""
+    """Return run.json, or an empty dict for a history that was judged outside of a run. Raise
+    Unreadable if the run was cut off before it began, or run.json is unreadable."""
     if not (directory / RUN_JSON).exists():
         if (directory / "history.parquet").exists() or (directory / "verdict.json").exists():
             return {}
@@ -242,7 +243,7 @@ def _logs(directory: Path) -> list[Path]:
 
 def _time_of_name(name: str) -> str:
     """Return the time that a run directory's name begins with, such as
-    20260102T030405Z-reference-…"""
+    20260102T030405Z-reference-…, in ISO 8601, or "" if it begins otherwise."""
     stamp = name[:16]
     digits = stamp[:8] + stamp[9:15]
     if len(stamp) != 16 or not digits.isdecimal() or stamp[8] + stamp[15] != "TZ":

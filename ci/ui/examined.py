@@ -53,8 +53,8 @@ def read_examined(file: Path, path: str) -> Examined | None:
         return _examined(data, path, file.stat().st_mtime)
     except (KeyError, TypeError, ValueError, AttributeError, OverflowError) as error:
         raise Unreadable(
-            f"{file.name} holds no conformance results ({type(error).__name__}: {error}); "
-            "examine again: `touchstone conform --out FILE`"
+            f"the conformance results in {file.name} are damaged ({type(error).__name__}: {error});"
+            " examine again: `touchstone conform --out FILE`"
         ) from error
 
 

@@ -69,7 +69,9 @@ class SecuredWalk(Walk):
         return f"{len(kept)} files searched"
 
     def _left(self) -> str:
-        """Compare what the cluster has with what it had before. Transactional ids expire."""
+        """Wait until the cluster has again exactly what it had before, since transactional ids
+        expire only after a while. Return a sentence about that. Raise WalkFailed if it takes too
+        long."""
         deadline = time.monotonic() + GONE_S
         while (now := self.owner.has()) != self.before:
             if time.monotonic() > deadline:

@@ -82,7 +82,7 @@ def over_processes(plan: Plan, target: str) -> Plan:
 
 def cause(outcome: Outcome) -> str:
     """Return what a smaller plan must show again: the first accuser, and the kind of error where an
-    exception has ended the schedule."""
+    exception has ended the schedule. Return "" if the outcome is not INVALID."""
     if outcome.validity is not Validity.INVALID:
         return ""
     if outcome.accusers == ("simulator",):

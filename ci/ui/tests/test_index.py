@@ -253,7 +253,7 @@ def test_a_file_that_is_nothing_of_ours_is_passed_over_and_a_damaged_result_is_t
     (tmp_path / "results.json").write_text(json.dumps(told))
     index = read_index(tmp_path)
     assert list(index.problems) == ["results.json"]
-    assert "holds no conformance results" in index.problems["results.json"]
+    assert "the conformance results in results.json are damaged" in index.problems["results.json"]
 
 
 def test_static_pages_among_the_runs_are_not_taken_for_runs(
