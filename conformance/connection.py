@@ -113,7 +113,8 @@ class Connection:
         return correlation_id
 
     def receive_frame(self, timeout_s: float | None = None) -> bytes:
-        """Return the next response without its size. Raise ConnectionClosed or NoAnswer."""
+        """Return the next response without its size. Raise ConnectionClosed if the connection ends
+        before, NoAnswer if the time is over, and Malformed for an impossible size."""
         bound_s = self.timeout_s if timeout_s is None else timeout_s
         deadline = time.monotonic() + bound_s
         try:

@@ -77,7 +77,7 @@ class HeldProcess:
     @classmethod
     def signal(cls, pid: int, started: str, number: signal.Signals) -> None:
         """Send a signal to the process with this id if it still runs and started at this time
-        (guard.start_time), and to no other. Raise PermissionError."""
+        (guard.start_time), and to no other. Raise PermissionError if it belongs to another user."""
         held = None
         with suppress(OSError, AttributeError):  # gone; or a system without such descriptors
             held = cls(pid)

@@ -275,7 +275,8 @@ def start(
     environment: Mapping[str, str] | None = None,
     directory: Path | None = None,
 ) -> Child:
-    """Start a process whose standard output and error are appended to `log`. Raise OSError."""
+    """Start a process whose standard output and error are appended to `log`. Raise OSError if the
+    command cannot be run or the log not be opened."""
     log.parent.mkdir(parents=True, exist_ok=True)
     owner = guard.owner_name(os.getpid())
     with _lock, log.open("ab") as output:

@@ -97,8 +97,8 @@ class Site:
         self.back_ms = _since_ms(began)
 
     def expect(self, condition: Callable[[], bool], what: str) -> None:
-        """Wait until the condition is true, or raise ProbeFailed. Errors of the connection count as
-        false, since a node that was just started may not listen yet."""
+        """Wait until the condition is true, or raise ProbeFailed if that takes too long. Errors of
+        the connection count as false, since a node that was just started may not listen yet."""
         deadline = time.monotonic() + PATIENCE_S
         while True:
             last = ""

@@ -32,7 +32,8 @@ def connect(address: tuple[str, int], timeout_s: float) -> socket.socket:
 
 
 def enter(connection: socket.socket, access: Access, host: str, timeout_s: float) -> socket.socket:
-    """Return the connection after TLS and SASL, if the Access demands them. Raise OSError."""
+    """Return the connection after TLS and SASL, if the Access demands them. Raise OSError if one of
+    them fails or takes too long."""
     deadline = time.monotonic() + timeout_s
     connection.settimeout(timeout_s)
     if access.uses_tls:
@@ -58,8 +59,8 @@ def _in_tls(connection: socket.socket, access: Access, host: str) -> socket.sock
 
 
 def log_in(connection: socket.socket, access: Access, deadline: float) -> int:
-    """Log in, and return after how many milliseconds the session expires (0: never). Raise
-    OSError."""
+    """Log in, and return after how many milliseconds the session expires (0: never). Raise OSError
+    if the server refuses or does not answer in time."""
     exchange, reader = login(access), FrameReader()
     request = next(exchange)
     while True:

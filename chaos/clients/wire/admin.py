@@ -42,7 +42,7 @@ class Admin:
 
     async def broker_settings(self, names: Collection[str]) -> dict[str, str]:
         """Return the values of these settings on the broker with the lowest id; leave out settings
-        that are null or unknown to it. Raise WireError."""
+        that are null or unknown to it. Raise WireError if no broker answers, or with an error."""
         brokers = (await self._cluster.view([])).brokers
         if not names or not brokers:
             return {}

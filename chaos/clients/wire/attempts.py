@@ -39,8 +39,9 @@ class Refused(Exception):
 async def insist(
     world: World, timeout_s: float, attempt: Callable[[], Awaitable[str | None]]
 ) -> int:
-    """Repeat the attempt until it succeeds. Return the number of attempts, or raise Refused.
-    attempt: returns the name of an error, or None for success; it may raise WireError."""
+    """Repeat the attempt until it succeeds. Return the number of attempts, or raise Refused if the
+    time is over, or at an error that another attempt will not change. attempt: returns the name of
+    an error, or None for success; it may raise WireError."""
     deadline, attempts = world.monotonic() + timeout_s, 0
     while True:
         attempts += 1

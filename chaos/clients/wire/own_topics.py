@@ -82,7 +82,8 @@ class OwnTopics:
         self._records_bear_it = records_bear_it
 
     async def mark(self, replicas: int, timeout_s: float = MAKE_TIMEOUT_S) -> None:
-        """Make the marker topic; call this before the run makes anything else. Raise WireError."""
+        """Make the marker topic; call this before the run makes anything else. Raise WireError if
+        the cluster cannot mark topics or does not answer."""
         name = f"touchstone-{self._nonce.hex()}-{MARKER}"
         await _check_served(self._bootstrap)
         admin = Admin(REAL_WORLD, self._bootstrap)

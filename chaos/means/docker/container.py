@@ -38,8 +38,8 @@ class DaemonLost(ContainerError, TargetLost):
 
 @contextmanager
 def asking(what: str) -> Iterator[None]:
-    """Turn an error of Docker inside the `with` block into a ContainerError of one sentence. what:
-    what Docker was asked to do."""
+    """Turn an error of Docker inside the `with` block into a ContainerError of one sentence, or
+    into a DaemonLost if Docker does not answer. what: what Docker was asked to do."""
     import docker.errors
     import requests
 

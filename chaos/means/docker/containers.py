@@ -163,7 +163,8 @@ class Engine:
     def user(self) -> str:
         """Return the user (UID:GID) that a node must run as, so that the files it writes to our
         directories belong to us: our own user, or with a rootless daemon the user that it maps to
-        ours. Raise ContainerError."""
+        ours. Raise ContainerError if the daemon gives containers other users, or does not
+        answer."""
         with asking("report its settings"):
             settings = " ".join(self._client.info().get("SecurityOptions") or ())
         if "name=userns" in settings:

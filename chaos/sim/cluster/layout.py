@@ -36,7 +36,7 @@ class Layout:
     @classmethod
     def of(cls, nodes: int, controllers: int | None) -> Layout:
         """Return the layout of this many nodes. controllers: how many of the nodes are controllers;
-        None: all, but at most three. Raise TargetError."""
+        None: all, but at most three. Raise TargetError if one of the numbers is not possible."""
         if not 1 <= nodes <= NODES_MAX:
             raise TargetError(f"the simulator runs 1 to {NODES_MAX} nodes, not {nodes}")
         count = min(nodes, REPLICAS_MAX) if controllers is None else controllers

@@ -31,7 +31,7 @@ class Peopled(Protocol):
 
 def resolve(node: Node, cluster: Peopled) -> tuple[int, ...]:
     """Return the numbers of the nodes that a number or a role refers to now, or () if no node has
-    the role. Raise TargetError."""
+    the role. Raise TargetError for a number or a name that is not a node of this cluster."""
     if isinstance(node, int):
         if not 1 <= node <= cluster.nodes:
             raise TargetError(f"there is no node {node}; this cluster has 1 to {cluster.nodes}")

@@ -131,7 +131,7 @@ def disks_for(directory: Path, nodes: int, wanted: bool) -> Iterator[dict[int, D
 
 def preload(members: Members, directory: Path) -> None:
     """Preload the shim library into nodes before their first start. Their data are in
-    `directory`/data/NUMBER. Raise TargetError."""
+    `directory`/data/NUMBER. Raise TargetError if the library is missing."""
     if reason := shim.why_none():
         raise TargetError(reason)
     for member in members:

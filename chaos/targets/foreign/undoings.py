@@ -24,7 +24,8 @@ class Undoings:
 
     def strike(self, number: int, key: str, **holes: object) -> None:
         """Run the command of a node that begins a fault, after noting the one that ends it. Raise
-        TargetError. holes: the values for its placeholders."""
+        TargetError if the note cannot be written or the command fails. holes: the values for its
+        placeholders."""
         node, undo = self._nodes[number - 1], FAULT_COMMANDS[key][0]
         if (number, undo) not in self._owed:
             repair = Repair.of_command(node.address, node.faults[undo], self._folder)

@@ -306,7 +306,7 @@ class BrokerConfig:
 
     def listeners(self) -> tuple[Listener, ...]:
         """Return the listeners for clients and other brokers, with their security settings. Raise
-        BadConfig."""
+        BadConfig if one is not valid."""
         return listeners_of(self.given, self._in_full())[0]
 
     def controller_listeners(self) -> tuple[Listener, ...]:

@@ -45,7 +45,7 @@ def names_unknown(wanted: Struct) -> bool:
 
 
 def checked_acl(wanted: Struct) -> Acl:
-    """Return the entry that a CreateAcls describes, or raise Refused."""
+    """Return the entry that a CreateAcls describes. Raise Refused if there can be no such entry."""
     acl = Acl(
         named(ResourceType, wanted.resource_type),
         wanted.resource_name,

@@ -55,7 +55,8 @@ class Configured:
 
 
 def find_configured(role: Role, resource_type: int, name: str) -> Configured:
-    """Return the resource of this type and name, or raise Refused."""
+    """Return the resource of this type and name. Raise Refused for an unknown type, or if there is
+    no such resource."""
     find = _FINDERS.get(resource_type)
     if find is None:
         raise Refused(ErrorCode.INVALID_REQUEST, f"Unknown resource type {resource_type}")
@@ -191,7 +192,8 @@ def _client_metrics(role: Role, name: str) -> Configured:
 
 
 def node_id_in(name: str) -> int:
-    """Return the node id that is the name of a broker's resource, or raise Refused."""
+    """Return the node id that is the name of a broker's resource. Raise Refused if the name is not
+    a number."""
     if not name.isdecimal() or len(name) > ID_DIGITS_MAX:
         raise Refused(ErrorCode.INVALID_REQUEST, f"Broker id must be an integer, but it is: {name}")
     return int(name)

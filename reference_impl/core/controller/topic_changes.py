@@ -52,7 +52,8 @@ def plan_topic(
     assignments: Mapping[int, Sequence[int]] | None = None,
     configs: Mapping[str, str | None] | None = None,
 ) -> NewTopic:
-    """Check everything about a topic to be created, and return its plan, or raise Refused."""
+    """Check everything about a topic to be created, and return its plan. Raise Refused if the name,
+    a configuration or the replicas are not possible."""
     check_name(controller, name)
     overrides = check_configs(configs or {}, controller.config.topic_defaults)
     topic_id = controller.random_uuid()

@@ -71,7 +71,8 @@ class GroupCoordinator(GroupState):
     # --- to the log ---------------------------------------------------------------------------
 
     def save_group(self, group: ClassicGroup) -> None:
-        """Append the group's current state to the log, or raise Refused."""
+        """Append the group's current state to the log. Raise Refused if the log does not take
+        it."""
         self.log.append([group_log.group_record(group)])
 
     def try_to_save(self, group: ClassicGroup) -> Iterator[Effect]:
@@ -109,7 +110,8 @@ class GroupCoordinator(GroupState):
         producer_id: int,
         producer_epoch: int,
     ) -> None:
-        """Append offsets that count once their transaction commits, or raise Refused."""
+        """Append offsets that count once their transaction commits. Raise Refused if the producer
+        is fenced, or the log does not take them."""
         self.rules.check_offset_writer(self.partition(), producer_id, producer_epoch)
         writer = producer_id, producer_epoch
         first = self.rules.write_commits(self.log, group_id, records, writer)
@@ -132,7 +134,8 @@ class GroupCoordinator(GroupState):
             self.forget_offset(group_id, key)
 
     def delete_group(self, group: Group) -> None:
-        """Delete a group and everything that it committed, or raise Refused."""
+        """Delete a group and everything that it committed. Raise Refused if the log does not take
+        that."""
         pending = self.pending_offsets.of(group.group_id)
         keys = list(dict.fromkeys([*self.offsets.of(group.group_id), *pending]))
         offsets: list[KeyValue] = [
@@ -187,7 +190,8 @@ class GroupCoordinator(GroupState):
         return group
 
     def group_to_join(self, group_id: str, member_id: str) -> ClassicGroup:
-        """Return the group, which a new member may create, or raise Refused."""
+        """Return the group, which a new member may create. Raise Refused for a member id in a group
+        that does not exist."""
         group = self.group(group_id)
         if isinstance(group, ClassicGroup):
             return group
@@ -200,7 +204,8 @@ class GroupCoordinator(GroupState):
         return classic
 
     def group_to_commit(self, group_id: str, generation: int, version: int) -> Group:
-        """Return the group, which a commit without a generation may create, or raise Refused."""
+        """Return the group, which a commit without a generation may create. Raise Refused for a
+        generation of a group that does not exist."""
         group = self.group(group_id)
         if group is None:
             if generation >= 0:

@@ -72,7 +72,7 @@ def handle_alter_client_quotas(controller: Controller, request: Request) -> Iter
 
 
 def checked_entity(wanted: Struct) -> Entity:
-    """Return the entity of one entry, or raise Refused."""
+    """Return the entity of one entry. Raise Refused if there can be no such entity."""
     names = {row.entity_type: row.entity_name for row in wanted.entity}
     for kind, name in names.items():
         if kind not in (USER, CLIENT_ID, IP):
@@ -97,7 +97,8 @@ def _is_address(name: str) -> bool:
 
 
 def changes(controller: Controller, entity: Entity, wanted: Struct) -> list[Struct]:
-    """Return the records for one entry's changes, or raise Refused."""
+    """Return the records for one entry's changes. Raise Refused if it names a key twice, or a key
+    or value is not valid."""
     has = controller.image.client_quotas.of(entity)
     asked: dict[str, float | None] = {}
     for row in wanted.ops:
@@ -110,7 +111,8 @@ def changes(controller: Controller, entity: Entity, wanted: Struct) -> list[Stru
 
 
 def checked_value(entity: Entity, row: Struct) -> float:
-    """Return the value of one quota, or raise Refused."""
+    """Return the value of one quota. Raise Refused if the entity has no such quota, or if the value
+    is not above zero, too large, or has a fraction."""
     is_of_address = entity[0][0] == IP
     if row.key != CREATION_RATE if is_of_address else row.key not in KEYS:
         raise _invalid(f"Invalid configuration key {row.key}")

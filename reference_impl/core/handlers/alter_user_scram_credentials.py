@@ -75,7 +75,7 @@ def check_row(row: Struct) -> None:
 
 
 def deleted(controller: Controller, row: Struct) -> Struct:
-    """Return the record that removes a credential, or raise Refused."""
+    """Return the record that removes a credential. Raise Refused if there is none."""
     if controller.image.scram_users.credential(row.name, row.mechanism) is None:
         raise Refused(
             ErrorCode.RESOURCE_NOT_FOUND, "Attempt to delete a user credential that does not exist"
@@ -84,7 +84,8 @@ def deleted(controller: Controller, row: Struct) -> Struct:
 
 
 def upserted(_: Controller, row: Struct) -> Struct:
-    """Return the record that sets a credential, or raise Refused."""
+    """Return the record that sets a credential. Raise Refused for too few or too many
+    iterations."""
     if row.iterations < ITERATIONS_MIN:
         raise Refused(ErrorCode.UNACCEPTABLE_CREDENTIAL, "Too few iterations")
     if row.iterations > ITERATIONS_MAX:

@@ -47,7 +47,8 @@ def handle_consumer_group_describe(broker: Broker, request: Request) -> Iterator
 
 
 def described(broker: Broker, request: Request, group_id: str) -> Struct:
-    """Describe one group, or raise Refused."""
+    """Describe one group. Raise Refused if it is not a consumer group, or if the client may not
+    describe it and its topics."""
     if not broker.groups.settings.serves_consumer_groups:
         raise Refused(ErrorCode.UNSUPPORTED_VERSION)
     broker.access.require(request, DESCRIBE_GROUP, group_id)

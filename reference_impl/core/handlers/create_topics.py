@@ -105,7 +105,8 @@ def records_of(
 
 
 def planned(controller: Controller, request: Request, wanted: Struct, times: int) -> NewTopic:
-    """Return the plan of one topic, or raise Refused."""
+    """Return the plan of one topic. Raise Refused if it is named twice, is not possible or is not
+    permitted."""
     if times > 1:
         raise Refused(ErrorCode.INVALID_REQUEST, "Duplicate topic name.")
     if not controller.access.may(request, CREATE_IN_CLUSTER):
@@ -141,7 +142,8 @@ def create_one(controller: Controller, request: Request, wanted: Struct, times: 
 
 
 def assignments_of(wanted: Struct) -> dict[int, list[int]]:
-    """Return the replicas that the client assigned to each partition, or raise Refused."""
+    """Return the replicas that the client assigned to each partition. Raise Refused if it names a
+    partition twice."""
     found: dict[int, list[int]] = {}
     for row in wanted.assignments:
         if row.partition_index in found:

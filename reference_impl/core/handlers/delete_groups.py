@@ -31,7 +31,7 @@ def handle_delete_groups(broker: Broker, request: Request) -> Iterator[Effect]:
 
 
 def delete(broker: Broker, group_id: str) -> None:
-    """Delete one group, or raise Refused."""
+    """Delete one group. Raise Refused if it does not exist or has members."""
     # VALIDATE
     coordinator = broker.groups.of(group_id)
     group = coordinator.group(group_id)

@@ -94,7 +94,8 @@ def wanted_in(request: Request) -> Generator[Effect, None, list[Struct]]:
 
 
 def checked(controller: Controller, request: Request, wanted: Struct, times: int) -> TopicImage:
-    """Return the topic to delete, or raise Refused."""
+    """Return the topic to delete. Raise Refused if it does not exist, is not named by either its
+    name or its id, is named twice, or may not be deleted."""
     # VALIDATE
     if not controller.config.flag("delete.topic.enable"):
         # [Modified in v3: KIP-322]

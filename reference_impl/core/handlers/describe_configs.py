@@ -81,8 +81,8 @@ def may_describe(broker: Broker, request: Request, wanted: Struct) -> None:
 def entries_of(
     broker: Broker, resource_type: int, name: str, only: frozenset[str]
 ) -> Iterator[ConfigEntry]:
-    """Yield the keys of a resource, all of them or only those with these names, or raise
-    Refused."""
+    """Yield the keys of a resource, all of them or only those with these names. Raise Refused if
+    there is no such resource here."""
     if resource_type == BROKER_RESOURCE:
         check_own_id(broker.node_id, name)
     resource = find_configured(broker, resource_type, name)

@@ -190,7 +190,8 @@ class PendingFetch:
         return reading
 
     def _read_one(self, wanted: Wanted, reading: Reading) -> Struct:
-        """Return the row of one partition, or raise Refused."""
+        """Return the row of one partition. Raise Refused if this broker cannot serve it to the
+        reader."""
         params, isolation = wanted.params, self.request.body.isolation_level
         by_id = self.request.api_version >= TOPIC_IDS_SINCE
         topic_id = wanted.topic_id if by_id else None
@@ -312,9 +313,9 @@ def read(
     at_least_one: bool,
     from_file: bool = False,
 ) -> bytes | Slice:
-    """Return whole batches from the one that contains `offset` on, below `end`, or raise Refused.
-    from_file: for a large read, return only the position in the file, from which the host sends the
-    batches itself."""
+    """Return whole batches from the one that contains `offset` on, below `end`. Raise Refused if
+    the log does not have the offset or cannot be read. from_file: for a large read, return only the
+    position in the file, from which the host sends the batches itself."""
     try:
         found = rules.located(partition, offset, max_bytes, end, at_least_one=at_least_one)
         if found is None:

@@ -71,8 +71,8 @@ def handle_list_offsets(broker: Broker, request: Request) -> Iterator[Effect]:
 def find_one(
     broker: Broker, request: Request, topic: str, wanted: Struct
 ) -> Generator[Effect, None, Found]:
-    """Look up one partition's offset, or raise Refused. Give way while the records of a large batch
-    are read."""
+    """Look up one partition's offset. Raise Refused if this broker cannot serve it, or does not
+    know the kind of question. Give way while the records of a large batch are read."""
     # VALIDATE
     reader, index = request.body.replica_id, wanted.partition_index
     is_debugging = reader == DEBUGGING_CONSUMER

@@ -139,7 +139,8 @@ def why_nothing_is_appended(
 def append_one(
     broker: Broker, request: Request, topic: Struct, wanted: Struct
 ) -> Generator[Effect, None, tuple[Partition, AppendResult]]:
-    """Append one batch to one partition, or raise Refused."""
+    """Append one batch to one partition. Raise Refused if the partition is not led here, or the
+    batch may not be appended."""
     # VALIDATE the request
     partition, data, header = yield from check_request(broker, request, topic, wanted)
     try:
@@ -157,8 +158,8 @@ def append_one(
 def surveyed(
     broker: Broker, request: Request, partition: Partition, data: memoryview | bytearray
 ) -> Generator[Effect, None, SurveyedBatch]:
-    """Check every record of a large batch, giving way to other requests meanwhile, or raise
-    Refused."""
+    """Check every record of a large batch, giving way to other requests meanwhile. Raise Refused if
+    one is malformed."""
     steps = survey(data, partition.config, broker.now_ms)
     while True:
         try:
@@ -200,7 +201,8 @@ def check_access(broker: Broker, request: Request, topic: Struct) -> None:
 
 
 def append_to(broker: Broker, partition: Partition, data: memoryview | bytearray) -> AppendResult:
-    """Append one batch to a log that may take it, or raise Refused."""
+    """Append one batch to a log that may take it; a retry gets the result of the first time. Raise
+    Refused if the batch is not valid, is out of order, or cannot be written."""
     # VALIDATE the batch
     batch = broker.rules.validated_batch(partition, data, broker.now_ms)
     # DEDUPLICATE (KIP-98): a retry gets the first answer, not a second copy.

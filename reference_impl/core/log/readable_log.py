@@ -104,7 +104,7 @@ class ReadableLog:
 
         `limit_offset` is the high watermark or the last stable offset. With `at_least_one` the
         first batch is returned whole even if it is larger than `max_bytes` (KIP-74). Raise
-        OffsetOutOfRange.
+        OffsetOutOfRange if the offset is below the log start or above the log end.
         """
         if not self._log_start_offset <= offset <= self._log_end_offset:
             raise OffsetOutOfRange(offset, self._log_start_offset, self._log_end_offset)

@@ -189,9 +189,9 @@ def _checked_header(data: memoryview | bytearray, config: LogConfig) -> BatchHea
 
 
 def _codec(header: BatchHeader) -> Compression:
-    """Return the compression codec of the records, or raise Refused. (The error code is
-    UNKNOWN_SERVER_ERROR, because Kafka's CompressionType.forId throws an exception that is not
-    expected.)"""
+    """Return the compression codec of the records, or raise Refused if there is no such codec. (The
+    error code is UNKNOWN_SERVER_ERROR, because Kafka's CompressionType.forId throws an exception
+    that is not expected.)"""
     if not header.attributes & COMPRESSION_BITS:
         return Compression.NONE
     try:

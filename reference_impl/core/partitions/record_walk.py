@@ -102,7 +102,8 @@ def varint(data: Bytes, position: int, shift_max: int = 28) -> tuple[int, int]:
 
 
 def walk_records(data: Bytes, count: int) -> Walk:
-    """Visit exactly `count` records, which must fill `data`, or raise BadRecords."""
+    """Visit exactly `count` records. Raise BadRecords if they do not fill `data`, or one is
+    wrong."""
     try:
         _, position, _, seen = _walk(data, True, 0, 0, count, NOTHING_SEEN)
     except IndexError:
@@ -117,7 +118,8 @@ def walk_pieces(
 ) -> Generator[None, None, Walk]:
     """Visit exactly `count` records, which must fill the pieces, and return what was found.
 
-    Yield after each step of work. Raise BadRecords at the first record that is wrong.
+    Yield after each step of work. Raise BadRecords at the first record that is wrong, and
+    NotConsecutive if offsets must be consecutive and are not.
     """
     window = Window(pieces)
     seen = NOTHING_SEEN

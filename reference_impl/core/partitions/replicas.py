@@ -161,8 +161,8 @@ class Replicas:
         return partition
 
     def held(self, image: MetadataImage, name: str, topic_id: UUID | None, index: int) -> Partition:
-        """Return the partition if this broker has a replica of it, or raise Refused. For name and
-        topic_id see `led`."""
+        """Return the partition. Raise Refused if it does not exist, or this broker has no replica
+        of it that is online. For name and topic_id see `led`."""
         if not name and topic_id is not None:
             topic = image.topics_by_id.get(topic_id)
             if topic is None:

@@ -21,7 +21,8 @@ TIMEOUT_MS = 30_000
 
 
 def ensure_groups_topic(broker: Broker) -> None:
-    """Create `__consumer_offsets` if it does not exist, or raise Refused."""
+    """Create `__consumer_offsets` if it does not exist. Raise Refused if that is not possible
+    now."""
     config = broker.config
     _ensure(
         broker,
@@ -37,7 +38,8 @@ def ensure_groups_topic(broker: Broker) -> None:
 
 
 def ensure_transactions_topic(broker: Broker) -> None:
-    """Create `__transaction_state` if it does not exist, or raise Refused."""
+    """Create `__transaction_state` if it does not exist. Raise Refused if that is not possible
+    now."""
     config = broker.config
     _ensure(
         broker,

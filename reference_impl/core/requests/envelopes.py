@@ -100,7 +100,7 @@ def take_from_envelope(broker: Broker, envelope: Request) -> Request:
 
 def principal_in(data: bytes) -> str:
     """Return the principal that these bytes of an envelope encode. Raise
-    Refused(PRINCIPAL_DESERIALIZATION_FAILURE)."""
+    Refused(PRINCIPAL_DESERIALIZATION_FAILURE) if they are malformed."""
     try:
         (version,) = _VERSION.unpack_from(data)
         if version != PRINCIPAL_VERSION:
@@ -112,8 +112,8 @@ def principal_in(data: bytes) -> str:
 
 
 def address_in(data: bytes) -> str:
-    """Return the client's address in these bytes, as Java writes it. Raise
-    Refused(INVALID_REQUEST)."""
+    """Return the client's address in these bytes, as Java writes it. Raise Refused(INVALID_REQUEST)
+    if they are not an address."""
     try:
         return f"/{ip_address(data)}"
     except ValueError as error:
@@ -127,6 +127,6 @@ def answer_to_envelope(request: Request, body: Struct) -> Struct:
 
 
 def answer_in(request: Request, data: bytes) -> Struct:
-    """Return the answer to a client's request that the controller's envelope holds. Raise
-    Malformed."""
+    """Return the answer to a client's request that the controller's envelope holds. Raise Malformed
+    if it cannot be decoded."""
     return decode_response(data, request.api_key, request.api_version)[1]

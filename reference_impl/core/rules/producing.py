@@ -21,8 +21,8 @@ class Producing:
         self, partition: Partition, data: memoryview | bytearray, now_ms: int
     ) -> ValidatedBatch:
         """Return the batch as it enters the log: whole, uncorrupted, with key, value, headers and
-        time as sent, whatever its compression. Raise Refused. Source: LogValidator.java.
-        """
+        time as sent, whatever its compression. Raise Refused if it is not valid. Source:
+        LogValidator.java."""
         return batch_validation.validated(data, partition.config, now_ms)
 
     def check_enough_replicas(self, partition: Partition, acks: int) -> None:

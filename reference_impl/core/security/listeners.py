@@ -103,8 +103,8 @@ def listeners_of(
     given: Mapping[str, str], config: Mapping[str, str]
 ) -> tuple[tuple[Listener, ...], tuple[Listener, ...]]:
     """Return the listeners of the broker and those of the controller, each in the order of
-    `listeners`, or raise BadConfig. config: the broker's keys with their defaults. given: what was
-    set, `listener.name.…` included."""
+    `listeners`. Raise BadConfig if one is not valid. config: the broker's keys with their defaults.
+    given: what was set, `listener.name.…` included."""
     controllers = split_list(config["controller.listener.names"])
     bound = names_and_endpoints("listeners", config["listeners"])
     told = names_and_endpoints("advertised.listeners", config["advertised.listeners"])

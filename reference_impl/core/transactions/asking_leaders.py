@@ -45,7 +45,7 @@ def ask_leader(
     node: int, keys: Collection[PartitionKey], marker: Marker, timeout_ms: int
 ) -> Generator[Effect, Any, dict[PartitionKey, ErrorCode]]:
     """Ask a node to write a marker to these partitions. Return the error code of each. Raise
-    Unanswered."""
+    Unanswered if no answer comes."""
     row = REQUEST.struct(
         "WritableTxnMarker",
         producer_id=marker.producer_id,

@@ -163,8 +163,8 @@ class TransactionCoordinator(Shard):
         return self.transactions.get(transactional_id)
 
     def known(self, transactional_id: str, producer_id: int, epoch: int) -> Transaction:
-        """Return the producer's transaction if it exists and the producer may use it, or raise
-        Refused."""
+        """Return the producer's transaction. Raise Refused if it does not exist, the producer may
+        not use it, or an earlier change of it is still under way."""
         transaction = self._named(transactional_id)
         self._rules.check_producer(transaction, producer_id, epoch)
         self._check_not_pending(transactional_id)
@@ -231,7 +231,7 @@ class TransactionCoordinator(Shard):
         partitions: frozenset[PartitionKey],
         client_version: int,
     ) -> Iterator[Effect]:
-        """Add partitions to the transaction, or raise Refused."""
+        """Add partitions to the transaction. Raise Refused if it is not known or takes none now."""
         self._check_not_pending(transactional_id)
         transaction = self.known(transactional_id, producer_id, epoch)
         if transaction.state is State.ONGOING and partitions <= transaction.partitions:

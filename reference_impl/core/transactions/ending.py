@@ -54,8 +54,9 @@ def _is_retry(transaction: Transaction, producer_id: int, epoch: int) -> bool:
 def decide(
     transaction: Transaction, producer_id: int, epoch: int, *, commit: bool, version: int
 ) -> Ending:
-    """Return the work that is left for an EndTxn, or raise Refused. The caller has checked the
-    producer, and that the markers of the last transaction are written."""
+    """Return the work that is left for an EndTxn. Raise Refused if the transaction was ended
+    otherwise, or there is none to commit. The caller has checked the producer, and that the markers
+    of the last transaction are written."""
     state = transaction.state
     if state is State.ONGOING:
         return Ending.DECIDE

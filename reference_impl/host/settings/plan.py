@@ -119,7 +119,7 @@ def check_port(port: int | None) -> None:
 
 def chosen_directory(data: str | None, config: Mapping[str, str]) -> Path:
     """Return the data directory: that of --data or of log.dirs, else a new temporary one. Raise
-    BadConfig."""
+    BadConfig if the two differ or are several."""
     wanted = config.get("log.dirs") or config.get("log.dir")
     if data is not None and wanted is not None and data != wanted:
         raise BadConfig(f"--data {data} contradicts log.dirs={wanted}: give only one of them")

@@ -75,7 +75,7 @@ class Fuzz:
         self.resources = Resources(self.broker)
 
     def case(self, number: int) -> None:
-        """Run one case, or raise Violation."""
+        """Run one case, then check the witness. Raise Violation if the broker breaks a rule."""
         if not self.topic_ids or number % TOPICS_EVERY == 0:
             self.topic_ids = make_topics(self.broker)
         random = Random(f"{self.seed}:{number}")

@@ -47,7 +47,9 @@ class Reply:
 
 
 def register_broker(controller: Controller, body: Struct) -> int:
-    """Register an incarnation of a broker and return its broker epoch, or raise Refused."""
+    """Register an incarnation of a broker and return its broker epoch. Raise Refused if it is of
+    another cluster, its former incarnation still lives, or its directories or features do not
+    fit."""
     cluster_id = controller.cluster_id
     if body.cluster_id != cluster_id:
         raise Refused(

@@ -121,7 +121,8 @@ def with_broker(controller: Controller, broker: int) -> Iterator[Struct]:
 
 
 def elect(controller: Controller, name: str, index: int, election: Election) -> None:
-    """Let a partition have the leader that an administrator asks for, or raise Refused."""
+    """Let a partition have the leader that an administrator asks for. Raise Refused if there is no
+    such partition, it needs no election, or no replica can be elected."""
     topic = controller.image.topics.get(name)
     if topic is None:
         raise Refused(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, f"No such topic as {name}")

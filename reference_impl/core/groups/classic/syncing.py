@@ -21,7 +21,9 @@ from reference_impl.wire import ErrorCode, Struct
 
 
 def sync(coordinator: GroupCoordinator, request: Request) -> Iterator[Effect]:
-    """Handle a SyncGroup, or raise Refused."""
+    """Handle a SyncGroup: answer it at once in a stable group, else when the leader's assignment is
+    there. Raise Refused if its sender is not a member of the generation, names another protocol, or
+    must join again."""
     body = request.body
     group = coordinator.known_group(body.group_id)
     if isinstance(group, ConsumerGroup):

@@ -25,8 +25,8 @@ RESPONSE = definition("ConsumerGroupHeartbeatResponse")
 
 
 def leave(coordinator: GroupCoordinator, request: Request) -> Iterator[Effect]:
-    """Handle a heartbeat with epoch -1, or -2 for a static member that will return. Raise
-    Refused."""
+    """Handle a heartbeat with epoch -1, or -2 for a static member that will return. Raise Refused
+    if the group or the member is unknown."""
     body = request.body
     group = coordinator.group(body.group_id)
     if not isinstance(group, ConsumerGroup):

@@ -29,8 +29,8 @@ from reference_impl.wire import ErrorCode, Struct
 
 
 def group_to_enter(coordinator: GroupCoordinator, group_id: str, joins: bool) -> Draft:
-    """Return the group, which a joining member may create or convert to a consumer group, or raise
-    Refused."""
+    """Return the group, which a joining member may create or convert to a consumer group. Raise
+    Refused if it cannot be converted, or does not exist and the member does not join."""
     group = coordinator.group(group_id)
     if isinstance(group, ConsumerGroup):
         return Draft(group)

@@ -99,7 +99,7 @@ class DataDirectory:
         storage: Storage, path: str, node_id: int, random_uuid: Callable[[], UUID], cluster_id: str
     ) -> None:
         """Format the directory for a node of this cluster, unless it already belongs to that. Raise
-        WrongDirectory."""
+        WrongDirectory if it belongs to another node or cluster."""
         properties = _read(storage, path, node_id)
         if properties is None:
             _written(storage, path, node_id, random_uuid, {"cluster.id": cluster_id})

@@ -57,7 +57,7 @@ def encode_snapshot(entries: Iterable[ProducerEntry]) -> bytes:
 
 
 def decode_snapshot(path: str, data: bytes) -> list[ProducerEntry]:
-    """Return the entries, or raise BadSnapshot."""
+    """Return the entries of a snapshot of producers. Raise BadSnapshot if the file is damaged."""
     if len(data) < _ENTRIES_AT or int.from_bytes(data[:_CRC_AT], "big") != _VERSION:
         raise BadSnapshot(path, f"it does not start with the version {_VERSION}")
     stated = int.from_bytes(data[_CRC_AT:_ENTRIES_AT], "big")

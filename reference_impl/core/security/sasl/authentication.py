@@ -176,7 +176,7 @@ class Authentication:
             yield ReadTokens(session.connection)
 
     def token(self, session: Session, token: bytes) -> bytes:
-        """Return the answer to one token of the client, or raise Denied."""
+        """Return the answer to one token of the client. Raise Denied if it fails to log in."""
         if session.exchange is None:
             raise Denied("re-authentication by another mechanism")
         try:

@@ -33,4 +33,5 @@ class Exchange(Protocol):
         """The expiry of the delegation token that proved the user, or None if a password did."""
 
     def answer(self, token: bytes) -> bytes:
-        """Return the server's token that answers one of the client's, or raise Denied."""
+        """Return the server's token that answers one of the client's. Raise Denied if the client's
+        is malformed or wrong."""

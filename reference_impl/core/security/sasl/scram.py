@@ -132,7 +132,8 @@ class ScramExchange:
         self.token_expiry_ms: int | None = None
 
     def answer(self, token: bytes) -> bytes:
-        """Return the server's message after the client's, or raise Denied."""
+        """Return the server's message after the client's. Raise Denied if the client's is malformed
+        or proves nothing."""
         text = token.decode(errors="replace")
         if self._credential is None:
             return self._first(text).encode()
@@ -175,7 +176,7 @@ class ScramExchange:
 
     def _final(self, text: str, credential: Credential) -> str:
         """Handle the client's final message: check its proof. Return the answer with the server's
-        signature, or raise Denied."""
+        signature. Raise Denied if the message is malformed or the proof is wrong."""
         message = _CLIENT_FINAL.fullmatch(text)
         if message is None:
             raise Denied("the client's final message is malformed")

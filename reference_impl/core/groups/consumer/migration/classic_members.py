@@ -36,7 +36,8 @@ from reference_impl.wire import ErrorCode, Malformed, Struct, decode_versioned
 
 
 def join(coordinator: GroupCoordinator, group: ConsumerGroup, request: Request) -> Iterator[Effect]:
-    """Handle a JoinGroup of a classic member in a consumer group, or raise Refused."""
+    """Handle a JoinGroup of a classic member in a consumer group. Raise Refused if the broker does
+    not migrate groups, the group is full, or the protocols do not fit."""
     body = request.body
     if coordinator.settings.migration_policy == conversion.DISABLED:
         raise Refused(ErrorCode.INCONSISTENT_GROUP_PROTOCOL)
@@ -99,7 +100,8 @@ def _subscription_in(metadata: bytes) -> Struct:
 
 
 def _joiner(draft: Draft, body: Struct, member_id: str) -> ConsumerMember:
-    """Return the member as it was before this JoinGroup, or raise Refused."""
+    """Return the member as it was before this JoinGroup. Raise Refused if another process has its
+    instance id."""
     if body.group_instance_id is None:
         return draft.group.members.get(member_id, ConsumerMember(member_id))
     if not body.member_id:
@@ -121,7 +123,8 @@ def _joined(request: Request, member: ConsumerMember) -> Respond:
 
 
 def sync(coordinator: GroupCoordinator, group: ConsumerGroup, request: Request) -> Iterator[Effect]:
-    """Handle a SyncGroup of a classic member in a consumer group, or raise Refused."""
+    """Handle a SyncGroup of a classic member in a consumer group. Raise Refused if it is not a
+    member of this generation, names another protocol, or should join again."""
     body = request.body
     member, classic = _classic_speaker(group, body)
     if body.protocol_type not in (None, CONSUMER_PROTOCOL):
@@ -164,7 +167,8 @@ def heartbeat(group: ConsumerGroup, request: Request) -> Iterator[Effect]:
 def _classic_speaker(
     group: ConsumerGroup, body: Struct
 ) -> tuple[ConsumerMember, ClassicMembership]:
-    """Return the member of the current generation that sent the request, or raise Refused."""
+    """Return the member that sent the request. Raise Refused if it is unknown, is not a classic
+    member, or is of another generation."""
     member = group.speaking_member(body.member_id, body.group_instance_id)
     if member.classic is None:
         raise Refused(ErrorCode.UNKNOWN_MEMBER_ID)
@@ -174,7 +178,7 @@ def _classic_speaker(
 
 
 def leaver(group: ConsumerGroup, identity: Struct) -> ConsumerMember:
-    """Return a member that LeaveGroup names, of either protocol, or raise Refused."""
+    """Return a member that LeaveGroup names, of either protocol. Raise Refused if it is unknown."""
     member = group.static_member(identity.group_instance_id)
     if member is not None and not identity.member_id:
         return member  # an administrator names only the instance

@@ -52,8 +52,9 @@ DISABLED, UPGRADE, DOWNGRADE, BIDIRECTIONAL = "disabled", "upgrade", "downgrade"
 
 
 def upgraded(coordinator: GroupCoordinator, classic: ClassicGroup) -> Draft:
-    """Return the consumer group that a classic one becomes when a member of the new protocol joins,
-    or raise Refused."""
+    """Return the consumer group that a classic one becomes when a member of the new protocol joins.
+    Raise Refused if the policy forbids that, the group is too large, or its members do not speak
+    the consumer protocol."""
     size_max = coordinator.settings.number("group.consumer.max.size")
     problem = None
     if coordinator.settings.migration_policy not in (UPGRADE, BIDIRECTIONAL):
@@ -151,7 +152,8 @@ def downgrade(
     *,
     rebalances: bool = True,
 ) -> Iterator[Effect]:
-    """Make the group of the draft classic, without the members in `going`, or raise Refused."""
+    """Make the group of the draft classic, without the members in `going`. Raise Refused if the log
+    does not take its records."""
     group = draft.group
     classic = _classic(coordinator, group, going)
     coordinator.log.append(

@@ -129,7 +129,7 @@ class ConsumerGroup:
     # --- questions ----------------------------------------------------------------------------
 
     def member(self, member_id: str) -> ConsumerMember:
-        """Return a known member, or raise Refused."""
+        """Return a known member. Raise Refused(UNKNOWN_MEMBER_ID) if it is unknown."""
         found = self.members.get(member_id)
         if found is None:
             raise Refused(
