@@ -9,7 +9,10 @@ from dataclasses import dataclass
 from reference_impl.wire import API_NAMES
 
 KEPT, BYTES_MAX = 6, 4096
-"""The messages that are kept, and the bytes of each."""
+"""The messages that a failure shows, and the bytes of each that are kept."""
+KEPT_MAX = 40
+"""The messages that are kept, as `touchstone compare` shows them of a case that passed: it went on
+after the step at which another target failed."""
 _START = struct.Struct(">ihh")
 """The size of a request, its API key and its version."""
 
@@ -39,7 +42,7 @@ class Exchanges:
     """The last messages of a case, over all its connections."""
 
     def __init__(self) -> None:
-        self._kept: deque[Message] = deque(maxlen=KEPT)
+        self._kept: deque[Message] = deque(maxlen=KEPT_MAX)
 
     def sent(self, data: bytes) -> None:
         self._kept.append(Message(True, len(data), bytes(data[:BYTES_MAX])))

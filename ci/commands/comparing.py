@@ -88,7 +88,7 @@ def _results_of(given: str, options: list[str]) -> dict[str, Any]:
 
     if given.endswith(EXAMINED):
         return _compared(Path(given))
-    return examine(["--target", given, *options], quiet=True)
+    return examine(["--target", given, *options, "--results-messages"], quiet=True)
 
 
 def _compared(file: Path) -> dict[str, Any]:

@@ -214,6 +214,14 @@ class Results:
             " knows of the target.",
         ),
     ] = None
+    all_messages: Annotated[
+        bool,
+        typer.Option(
+            "--all-messages",
+            help="Keep in --out the messages of cases that pass, too; `touchstone compare` sets"
+            " them beside those of another target that failed.",
+        ),
+    ] = False
     sarif: SarifOption = None
     summary: SummaryOption = None
     as_json: JsonOption = False
@@ -254,6 +262,7 @@ def conform(
         replication_factor=cases.replication_factor,
     )
     options = [*cluster.words(), *selected]
+    options += ["--results-messages"] if results.all_messages else []
     raise typer.Exit(_examine(options, cases, results))
 
 

@@ -2,25 +2,18 @@
 
 from __future__ import annotations
 
-import re
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
+from ci.compare.beside import Beside, beside
 from ci.compare.profiles import PROFILES, Entry, Standing, standing
+from ci.compare.variables import without_variables
 
 RANK = ("failed", "passed", "unsupported")
 """The results that a case can have; of several versions of a case, the result that comes first here
 counts."""
-_VARIABLE = (
-    (re.compile(r"touchstone-[0-9a-f]+-[a-z]+-\d+"), "NAME"),
-    (re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}"), "UUID"),
-    (re.compile(r"0x[0-9a-f]+|\b\d{5,}\b"), "N"),
-    (re.compile(r"\bv\d+\b"), "vN"),
-    (re.compile(r" of [\w.-]+ in the answer of "), " in the answer of "),
-)
-"""A pattern for the parts of a message that differ between two runs of the same deviation."""
 CLIPPED = 300
 
 
@@ -84,14 +77,8 @@ def _difference(entry: Entry) -> tuple[str, str, str]:
     if what in ("error", "answer", "errors"):
         what = f"{what} of {entry['api']}"
     sides = (what, entry["expected"] or "", entry["actual"] or "")
-    what, expected, actual = (_without_variables(str(side))[:CLIPPED] for side in sides)
+    what, expected, actual = (without_variables(str(side))[:CLIPPED] for side in sides)
     return what, expected, actual
-
-
-def _without_variables(text: str) -> str:
-    for pattern, word in _VARIABLE:
-        text = pattern.sub(word, text)
-    return text
 
 
 def areas_of(all_of: Sequence[Compared]) -> dict[str, dict[str, dict[str, int]]]:
@@ -155,6 +142,11 @@ def _is_one(first: str, second: str) -> bool:
     return first == second or (name == other and not version.partition(",")[0].isdigit())
 
 
+def beside_others(entry: Entry, own: Compared, all_of: Sequence[Compared]) -> Beside | None:
+    """Return a failed case of a target beside the same case of another one, if there is any."""
+    return beside(entry, [(one.name, one.entries) for one in all_of if one is not own])
+
+
 def as_dict(all_of: Sequence[Compared]) -> dict[str, Any]:
     """Return the whole comparison as JSON values, for programs."""
     return {
@@ -175,18 +167,21 @@ def as_dict(all_of: Sequence[Compared]) -> dict[str, Any]:
             for id, name, results in differing(all_of)
         ],
         "deviations": {
-            one.name: [
-                {
-                    "what": cause.what,
-                    "expected": cause.expected,
-                    "actual": cause.actual,
-                    "cases": cause.ids,
-                    "runs": len(cause.entries),
-                    "reproduce": cause.entries[0]["reproduce"],
-                    "exchange": cause.entries[0].get("exchange", []),
-                }
-                for cause in one.causes()
-            ]
-            for one in all_of
+            one.name: [_deviation(cause, one, all_of) for cause in one.causes()] for one in all_of
         },
+    }
+
+
+def _deviation(cause: Cause, own: Compared, all_of: Sequence[Compared]) -> dict[str, Any]:
+    first = cause.entries[0]
+    other = beside_others(first, own, all_of)
+    return {
+        "what": cause.what,
+        "expected": cause.expected,
+        "actual": cause.actual,
+        "cases": cause.ids,
+        "runs": len(cause.entries),
+        "reproduce": first["reproduce"],
+        "exchange": first.get("exchange", []),
+        "beside": None if other is None else other.as_dict(),
     }

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from conformance.connection import api_key
-from reference_impl.wire import Malformed, decode_request, decode_response
+from reference_impl.wire import Malformed, Struct, decode_request, decode_response
 
 SIZE_BYTES = 4
 
@@ -18,12 +18,17 @@ class Shown:
 
     title: str
     hex: str
-    decoded: str
+    body: Struct | None
+    """The decoded message, if its bytes are whole and can be decoded."""
+
+    @property
+    def decoded(self) -> str:
+        """Return the decoded message as text, or nothing."""
+        return "" if self.body is None else repr(self.body)
 
 
 def shown(messages: Sequence[Mapping[str, Any]]) -> Iterator[Shown]:
-    """Yield each message with its fields, if its bytes are whole and can be decoded. A response
-    belongs to the request before it."""
+    """Yield each message, decoded if possible. A response belongs to the request before it."""
     asked: Mapping[str, Any] | None = None
     for message in messages:
         is_request = message["direction"] == "request"
@@ -31,16 +36,28 @@ def shown(messages: Sequence[Mapping[str, Any]]) -> Iterator[Shown]:
             asked = message
         api = f" {asked['api']} v{asked['version']}" if asked and "version" in asked else ""
         title = f"{message['direction']}{api}, {message['bytes']} bytes"
-        yield Shown(title, message["hex"], _decoded(message, asked))
+        yield Shown(title, message["hex"], _body(message, asked))
 
 
-def _decoded(message: Mapping[str, Any], asked: Mapping[str, Any] | None) -> str:
+def fields(value: object, path: str = "") -> Iterator[tuple[str, str]]:
+    """Yield (path, value) of each field of a decoded message, such as `topics[0].error_code`."""
+    if isinstance(value, Struct):
+        for name in type(value).__slots__:
+            yield from fields(getattr(value, name), f"{path}.{name}" if path else name)
+    elif isinstance(value, list) and any(isinstance(each, Struct) for each in value):
+        for place, each in enumerate(value):
+            yield from fields(each, f"{path}[{place}]")
+    elif path:
+        yield path, repr(value)
+
+
+def _body(message: Mapping[str, Any], asked: Mapping[str, Any] | None) -> Struct | None:
     data = bytes.fromhex(message["hex"])
     if len(data) < message["bytes"] or asked is None:
-        return ""
+        return None
     try:
         if message["direction"] == "request":
-            return repr(decode_request(data[SIZE_BYTES:])[1])
-        return repr(decode_response(data, api_key(asked["api"]), asked["version"])[1])
+            return decode_request(data[SIZE_BYTES:])[1]
+        return decode_response(data, api_key(asked["api"]), asked["version"])[1]
     except (Malformed, KeyError, ValueError, IndexError):
-        return ""
+        return None

@@ -7,7 +7,16 @@ from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 
-from ci.compare.comparing import Compared, areas_of, as_dict, changed, differing
+from ci.compare.comparing import (
+    CLIPPED,
+    Cause,
+    Compared,
+    areas_of,
+    as_dict,
+    beside_others,
+    changed,
+    differing,
+)
 from ci.compare.decoding import Shown, shown
 from ci.compare.profiles import PROFILES, Entry
 from ci.report.html import render
@@ -44,6 +53,7 @@ def as_html(all_of: Sequence[Compared]) -> str:
         changed=changed(all_of),
         causes={one.name: one.causes() for one in all_of},
         messages=messages,
+        beside=lambda entry, own: beside_others(entry, own, all_of),
     )
 
 
@@ -65,12 +75,26 @@ def as_markdown(all_of: Sequence[Compared]) -> str:
     for one in all_of:
         causes = one.causes()
         lines += ["", f"## Deviations of {plain(one.name)}: {len(causes)} groups", ""]
-        lines += [
-            f"- {', '.join(cause.ids)}: {plain(cause.what)}: expected {plain(cause.expected)}, "
-            f"found {plain(cause.actual)} ({len(cause.entries)} runs)"
-            for cause in causes
-        ]
+        for cause in causes:
+            lines += _deviation(cause, one, all_of)
     return "\n".join(lines) + "\n"
+
+
+def _deviation(cause: Cause, own: Compared, all_of: Sequence[Compared]) -> Iterator[str]:
+    """Yield the line of a group of deviations, and what each side answered, if they differ."""
+    yield (
+        f"- {', '.join(cause.ids)}: {plain(cause.what)}: expected {plain(cause.expected)}, "
+        f"found {plain(cause.actual)} ({len(cause.entries)} runs)"
+    )
+    other = beside_others(cause.entries[0], own, all_of)
+    if other is None:
+        return
+    if other.note is not None:
+        yield f"  - {plain(other.target)}: {plain(other.note)}"
+    elif (sides := other.differing()) is not None and any(sides):
+        for name, answered in zip((own.name, other.target), sides, strict=True):
+            told = plain(answered[:CLIPPED]) or "without these fields"
+            yield f"  - {plain(name)} answered {told}"
 
 
 def _table(title: str, names: Sequence[str], rows: Iterator[list[str]]) -> list[str]:

@@ -22,6 +22,8 @@ from conformance.reporting.evidence import Evidence
 from conformance.reporting.junit import as_junit
 
 SAVE_EVERY_S = 2.0
+SAVING_SHARE_MAX = 0.05
+"""The largest part of an examination that goes into saving; large results are saved less often."""
 UNDER_WAY = "the examination was still under way when this was written"
 VERSION = 1
 """The version of the JSON that is written (docs/schemas)."""
@@ -67,7 +69,7 @@ class Results:
     """The reason why the examination ended before its last case; None once it has run that."""
     cases: list[dict[str, Any]] = field(default_factory=list)
     _started: float = field(default_factory=time.monotonic)
-    _saved: float = 0.0
+    _saved_next: float = 0.0
 
     def add(
         self,
@@ -102,7 +104,7 @@ class Results:
             "exchange": list(evidence.exchange),
         }
         self.cases = [kept for kept in self.cases if kept["nodeid"] != nodeid] + [entry]
-        if time.monotonic() > self._saved + SAVE_EVERY_S:
+        if time.monotonic() > self._saved_next:
             self.save()
 
     def counts(self) -> Counter[str]:
@@ -145,11 +147,13 @@ class Results:
 
     def save(self) -> list[str]:
         """Write the results so far; return a sentence for each file that could not be written."""
-        self._saved = time.monotonic()
+        began = time.monotonic()
         found = [
             _written(self.as_json_at, lambda: json.dumps(self.as_dict(), indent=2)),
             _written(self.as_junit_at, lambda: as_junit(self.as_dict())),
         ]
+        ended = time.monotonic()
+        self._saved_next = ended + max(SAVE_EVERY_S, (ended - began) / SAVING_SHARE_MAX)
         return [sentence for sentence in found if sentence]
 
 

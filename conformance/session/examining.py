@@ -20,7 +20,7 @@ from chaos.values.protocols import TargetError
 from conformance.brokers import Brokers
 from conformance.case import Case, Deviation, Unsupported, case_of
 from conformance.connection import note_unread_answers
-from conformance.exchanges import EXCHANGES
+from conformance.exchanges import EXCHANGES, KEPT
 from conformance.invariants.put_off import PUT_OFF
 from conformance.patience import PATIENCE
 from conformance.refusals import REFUSALS
@@ -325,12 +325,21 @@ def _remember(
             item.nodeid,
             selection.version_of(item),
             result,
-            Evidence.of(error, stated).beside(exchange if result == "failed" else ()),
+            Evidence.of(error, stated).beside(_shown(exchange, result, item.config)),
             report.duration,
             reproduce_line(_name_of(item), item.config.stash[EXAMINED]),
         )
         item.config.stash[ENDING].note(result, error)
         item.user_properties += [("case", stated.id), ("spec", stated.spec)]
+
+
+def _shown(
+    exchange: Sequence[Mapping[str, object]], result: str, config: pytest.Config
+) -> Sequence[Mapping[str, object]]:
+    """Return the messages that the results contain of a case with this result."""
+    if result == "failed":
+        return exchange[-KEPT:]
+    return exchange if result == "passed" and config.getoption("--results-messages") else ()
 
 
 def pytest_report_teststatus(report: Any, config: pytest.Config) -> tuple[str, str, str] | None:

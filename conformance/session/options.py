@@ -31,6 +31,9 @@ def add_options(parser: pytest.Parser) -> None:
     group.addoption("--max-failures", type=int, help="stop after this many failed cases")
     group.addoption("--results-json", type=Path, help="write the results here")
     group.addoption("--results-junit", type=Path, help="write the results here as JUnit XML")
+    group.addoption(
+        "--results-messages", action="store_true", help="keep messages of cases that pass, too"
+    )
     group.addoption("--target-directory", type=Path, help="where the target keeps its data")
 
 
