@@ -16,7 +16,7 @@ from typer.core import TyperGroup
 
 from ci.commands.attacking import chaos_app
 from ci.commands.broker import bugs, fuzz, kills, serve
-from ci.commands.comparing import claims, compare
+from ci.commands.comparing import claims, compare, implementations
 from ci.commands.examining import conform_app
 from ci.commands.examples import epilog
 from ci.commands.judging import check, report, ui
@@ -54,6 +54,7 @@ COMMANDS = (
     report,
     ui,
     compare,
+    implementations,
     claims,
     demo,
     nightly,
@@ -81,7 +82,9 @@ for command in COMMANDS:
 
 def _print_version(wanted: bool) -> None:
     if wanted:
-        print(f"touchstone {version('touchstone-kafka')}")
+        from conformance.reporting.results import SUITE
+
+        print(f"touchstone {version('touchstone-kafka')} (suite {SUITE})")
         raise typer.Exit()
 
 

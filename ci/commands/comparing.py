@@ -6,13 +6,16 @@ from __future__ import annotations
 import json
 from collections import Counter
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from ci.commands.examining import Cases
 from ci.commands.options import JsonOption, MaxTimeOption, check_directory
 from ci.errors import UsageError
+
+if TYPE_CHECKING:
+    from ci.compare.public import Row
 
 EXAMINED = ".json"
 CLAIMED = ("id", "what", "actual")
@@ -110,6 +113,60 @@ def read_results(path: Path, *needed: str) -> dict[str, Any]:
         return results_in(path.read_text(encoding="utf-8"), *needed)
     except ValueError as error:
         raise UsageError(f"{path} is not a result of conform: {error}") from None
+
+
+def implementations(
+    files: Annotated[
+        list[str] | None,
+        typer.Argument(
+            metavar="[[NAME[:VERSION]=]FILE]…",
+            help="Results of `conform --out`; NAME and VERSION if the results lack them, as in"
+            " mine:2.1=mine.json.",
+        ),
+    ] = None,
+    out: Annotated[
+        Path, typer.Option(metavar="FILE.md", help="Write this page; its rows are kept beside it.")
+    ] = Path("implementations.md"),
+    as_json: JsonOption = False,
+) -> None:
+    """Add examinations to a dated table of implementations: levels by profile, results by area, and
+    the version of the suite. Without files, write the page again from its stored rows."""
+    from ci.compare import public
+    from ci.report.pipelines import check_place
+
+    check_place("--out", out)
+    rows_at = out.with_suffix(".json")
+    if out == rows_at:
+        raise UsageError(f"--out {out}: name a Markdown file; its rows go to {rows_at.name}")
+    old, new = public.stored(rows_at), [_row_of(given) for given in files or ()]
+    if not old and not new:
+        raise UsageError("implementations: name a file of results; `conform --out` writes one")
+    rows = public.merged(old, new)
+    rows_at.write_text(public.as_json(rows), encoding="utf-8")
+    out.write_text(public.as_page(rows), encoding="utf-8")
+    print(public.as_json(rows) if as_json else out)
+
+
+def _row_of(given: str) -> Row:
+    """Return the table's row for FILE or NAME=FILE. Raise UsageError if the examination is not
+    whole."""
+    from ci.compare.public import row_of
+
+    name, equals, file = given.rpartition("=")
+    if Path(given).is_file():
+        name, equals, file = "", "", given
+    if equals and not name.partition(":")[0]:
+        raise UsageError(f"implementations: {given}: give a name before =")
+    path = Path(file)
+    if not path.is_file():
+        raise UsageError(f"implementations: {file}: no such file; `conform --out` writes one")
+    results = _compared(path)
+    if results["ended"] is not None or results.get("not_run"):
+        why = results["ended"] or f"{results['not_run']} cases were not run"
+        raise UsageError(f"implementations: {file}: the examination is not whole: {why}")
+    if not results["passed"] + results["failed"]:
+        raise UsageError(f"implementations: {file}: nothing was judged")
+    return row_of(results, name or None, path.stat().st_mtime)
 
 
 def claims(

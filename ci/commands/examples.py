@@ -26,6 +26,9 @@ EXAMPLES: Mapping[str, tuple[str, ...]] = {
         "touchstone compare apache:4.3.1 kfake --priority P0 --out comparison",
         "touchstone compare before.json after.json --json",
     ),
+    "implementations": (
+        "touchstone implementations apache.json mine:2.1=mine.json --out implementations.md",
+    ),
     "claims": ("touchstone claims apache.json reference.json --out claims.md",),
     "demo": ("touchstone demo --seconds 20",),
     "nightly": (

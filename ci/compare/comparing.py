@@ -47,6 +47,11 @@ class Compared:
     def summary(self) -> dict[str, int]:
         return {kind: int(self.results[kind]) for kind in ("passed", "failed", "unsupported")}
 
+    @property
+    def suite(self) -> str | None:
+        """Return the version of the cases, or None if the results do not say it."""
+        return self.results.get("suite")
+
     def by_case(self) -> dict[tuple[str, str], str]:
         """Return (case id, function) -> its result. If the function ran with several versions or
         parameters, the worst result counts."""
@@ -152,6 +157,7 @@ def as_dict(all_of: Sequence[Compared]) -> dict[str, Any]:
     return {
         "version": 1,
         "summary": {one.name: one.summary for one in all_of},
+        "suites": {one.name: one.suite for one in all_of},
         "ended": {one.name: one.results["ended"] for one in all_of},
         "profiles": {
             one.name: {each.profile: each.as_dict() for each in one.standings()} for one in all_of

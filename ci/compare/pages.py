@@ -66,6 +66,7 @@ def as_markdown(all_of: Sequence[Compared]) -> str:
     """Return the tables of the page as Markdown, with one line for each group of deviations."""
     names = [one.name for one in all_of]
     lines = ["# Comparison: " + ", ".join(map(plain, names)), ""]
+    lines += [f"- {plain(one.name)}: suite {plain(one.suite)}" for one in all_of if one.suite]
     lines += _table("profile", names, _levels(all_of))
     lines += _table("area", names, _areas(all_of))
     if (found := changed(all_of)) is not None:

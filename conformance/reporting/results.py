@@ -14,6 +14,7 @@ import time
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -27,6 +28,9 @@ SAVING_SHARE_MAX = 0.05
 UNDER_WAY = "the examination was still under way when this was written"
 VERSION = 1
 """The version of the JSON that is written (docs/schemas)."""
+SUITE = "1.0"
+"""The version of the cases: the first number changes when a case changes its meaning, the second
+when cases are added. Results of different suites are not of the same examination."""
 
 
 class HasOptions(Protocol):
@@ -68,6 +72,7 @@ class Results:
     ended: str | None = UNDER_WAY
     """The reason why the examination ended before its last case; None once it has run that."""
     cases: list[dict[str, Any]] = field(default_factory=list)
+    _date: str = field(default_factory=lambda: f"{datetime.now(UTC):%Y-%m-%dT%H:%M:%SZ}")
     _started: float = field(default_factory=time.monotonic)
     _saved_next: float = 0.0
 
@@ -118,6 +123,8 @@ class Results:
         counts = self.counts()
         return {
             "version": VERSION,
+            "suite": SUITE,
+            "date": self._date,
             "target": self.target,
             "passed": counts["passed"],
             "failed": counts["failed"],
