@@ -1,13 +1,16 @@
-"""The terms of an examination: what it may do to its target, how long it waits, and how many
-replicas its topics get."""
+"""The terms of an examination: what it may do to its target, how long it waits, how many replicas
+its topics get, and what its names begin with."""
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from typing import Literal, get_args
 
 from conformance.case import Unsupported
 
+PREFIX = re.compile(r"[A-Za-z0-9._-]{0,100}")
+"""The names that topics may begin with; enough is left of the 249 characters for our own."""
 Level = Literal["read-only", "produce", "admin", "restart"]
 LEVELS: tuple[Level, ...] = get_args(Level)
 """The levels, from the most careful one. Each may do what those before it may: read; make topics of
@@ -50,6 +53,8 @@ class Terms:
     replication_factor: int | None = None
     """The number of replicas of the topics of cases; None for one, or for as many as the target
     demands."""
+    prefix: str = ""
+    """The beginning of the name of everything that the cases make."""
 
     def permit(self, level: Level) -> bool:
         """Return whether the examination may do what belongs to this level."""

@@ -86,7 +86,7 @@ class Wire(Brokers):
 
     def new_name(self, prefix: str = "case") -> str:
         """Return a name that no other case uses."""
-        return f"touchstone-{NONCE.hex()}-{prefix}-{next(_TOPIC_NUMBER)}"
+        return f"{TERMS.prefix}touchstone-{NONCE.hex()}-{prefix}-{next(_TOPIC_NUMBER)}"
 
     def create_topic(
         self,

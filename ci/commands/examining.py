@@ -132,6 +132,14 @@ class Cases:
     replication_factor: Annotated[
         int | None, typer.Option(metavar="N", help="Give the topics of cases N replicas.")
     ] = None
+    prefix: Annotated[
+        str,
+        typer.Option(
+            metavar="NAME",
+            help="Begin the names of all topics, groups, transactional ids and users that are made"
+            " with this.",
+        ),
+    ] = ""
 
     def words(self, ids: Sequence[str]) -> list[str]:
         """Return the options of pytest that select these cases. Raise UsageError for a word that is
@@ -164,7 +172,7 @@ class Cases:
             words += ["--timeout-scale", f"{self.timeout_scale:g}"]
         if self.replication_factor is not None:
             words += ["--replication-factor", str(self.replication_factor)]
-        return words
+        return words + (["--prefix", self.prefix] if self.prefix else [])
 
     def profiles(self) -> list[Profile]:
         """Return the chosen profiles. Raise UsageError for a name that none has."""
@@ -255,6 +263,8 @@ def conform(
         )
         if cases.level != "restart":
             raise UsageError(f"--level {cases.level} forbids what --fuzz sends; leave out one")
+        if cases.prefix:
+            raise UsageError("--prefix is for cases, not for what --fuzz sends; leave out one")
         raise typer.Exit(attack(attacked, fuzz, seed, frame or [], steps))
     check_above_zero(
         max_failures=cases.max_failures,

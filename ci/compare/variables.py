@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 _VARIABLE = (
-    (re.compile(r"touchstone-[0-9a-f]+-[a-z]+-\d+"), "NAME"),
+    (re.compile(r"[\w.-]*touchstone-[0-9a-f]+-[a-z]+-\d+"), "NAME"),
     (re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}"), "UUID"),
     (re.compile(r"0x[0-9a-f]+|\b\d{5,}\b"), "N"),
     (re.compile(r"\bv\d+\b"), "vN"),

@@ -14,7 +14,7 @@ from collections.abc import Mapping, Sequence
 from conformance.case import Deviation
 from conformance.exchanges import EXCHANGES
 
-_OWN_NAMES = re.compile(r"touchstone-[\w.-]+|\bv\d+\b")
+_OWN_NAMES = re.compile(r"[\w.-]*touchstone-[\w.-]+|\bv\d+\b")
 """The names that cases make, and versions, in which two findings or states of one kind differ."""
 
 Exchange = Sequence[Mapping[str, object]]

@@ -8,7 +8,7 @@ import pytest
 
 from conformance.reporting.results import why_unwritable
 from conformance.session import selection
-from conformance.terms import LEVELS, TERMS
+from conformance.terms import LEVELS, PREFIX, TERMS
 
 
 def add_options(parser: pytest.Parser) -> None:
@@ -27,6 +27,7 @@ def add_options(parser: pytest.Parser) -> None:
     group.addoption("--level", choices=LEVELS, default=LEVELS[-1], help="do no more than this")
     group.addoption("--timeout-scale", type=float, default=1.0, help="wait so many times as long")
     group.addoption("--replication-factor", type=int, help="give topics so many replicas")
+    group.addoption("--prefix", default="", help="begin the names of all that is made with this")
     group.addoption("--max-time", type=float, help="stop after this many seconds")
     group.addoption("--max-failures", type=int, help="stop after this many failed cases")
     group.addoption("--results-json", type=Path, help="write the results here")
@@ -57,6 +58,11 @@ def refuse_impossible(config: pytest.Config) -> None:
             "conformance: one process examines a target; leave out -n, or give each process a "
             "target of its own"
         )
+    if not PREFIX.fullmatch(config.getoption("--prefix")):
+        raise pytest.UsageError(
+            f"conformance: --prefix {config.getoption('--prefix')}: give at most 100 letters,"
+            " digits, dots, underscores and hyphens, as in names of topics"
+        )
     for option in ("--results-json", "--results-junit"):
         path = config.getoption(option)
         if path is not None and (why := why_unwritable(path)):
@@ -67,4 +73,5 @@ def set_terms(config: pytest.Config) -> None:
     """Let the terms hold that the options name."""
     TERMS.level = config.getoption("--level")
     TERMS.timeout_scale = config.getoption("--timeout-scale")
+    TERMS.prefix = config.getoption("--prefix")
     TERMS.replication_factor = config.getoption("--replication-factor")

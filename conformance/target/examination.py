@@ -115,6 +115,7 @@ class Examined:
             raise
         options = f"--target {target}" if target else f"--bootstrap {bootstrap}"
         options += f" --nodes {nodes}" if nodes > 1 else ""
+        options += f" --prefix {TERMS.prefix}" if TERMS.prefix else ""
         takes_settings = _is_configured(target) and nodes == 1
         try:
             advertised = advertised_versions(cluster.bootstrap)

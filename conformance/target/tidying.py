@@ -28,9 +28,9 @@ class Tidying:
         self._own: OwnTopics | None = None
         if not TERMS.permit("produce"):  # the cases make nothing
             return
-        self._own = OwnTopics(bootstrap, NONCE, LONGEST_S, records_bear_it=False)
+        self._own = OwnTopics(bootstrap, NONCE, LONGEST_S, False, TERMS.prefix)
         try:
-            for line in told(run(sweep(bootstrap, MARK_TIMEOUT_S))):
+            for line in told(run(sweep(bootstrap, MARK_TIMEOUT_S, TERMS.prefix))):
                 _say(line)
             mark = self._own.mark(replicas, MARK_TIMEOUT_S)
             run(REAL_WORLD.within(MARK_TIMEOUT_S, mark))

@@ -86,6 +86,36 @@ def test_a_run_takes_away_its_topics_groups_and_marker_and_nothing_else(bootstra
     assert groups == ["touchstone-g"]
 
 
+def test_a_run_with_a_prefix_takes_away_only_what_begins_with_it(bootstrap: str) -> None:
+    mine, before = payload.nonce_of("with prefix"), topics(bootstrap)
+    own = OwnTopics(bootstrap, mine, 5.0, records_bear_it=False, prefix="team.a-")
+    run(own.mark(1))
+    assert topics(bootstrap) - before == {f"team.a-touchstone-{mine.hex()}-marker"}
+    (without,) = make(bootstrap, mine, "appends")
+    commit(bootstrap, f"team.a-touchstone-{mine.hex()}-g", without)
+    removed = run(own.remove())
+    assert not removed.failures
+    assert len(removed.names) == 2
+    assert topics(bootstrap) - before - {"__consumer_offsets"} == {without}
+
+
+def test_a_sweep_takes_away_only_ended_runs_with_its_prefix(
+    bootstrap: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(own_topics, "_is_over", lambda _marker: True)
+    made, before = set(), topics(bootstrap)
+    for prefix in ("", "a.", "a.b-"):
+        nonce = payload.nonce_of(f"run {prefix}")
+        run(OwnTopics(bootstrap, nonce, 5.0, False, prefix).mark(1))
+        made.add(f"{prefix}touchstone-{nonce.hex()}-marker")
+    assert topics(bootstrap) - before == made
+    removed = run(sweep(bootstrap, prefix="a."))
+    assert [name.partition("touchstone")[0] for name in removed.names] == ["a."]
+    assert topics(bootstrap) - before == made - set(removed.names)
+    run(sweep(bootstrap))
+    assert {name[:4] for name in topics(bootstrap) - before} == {"a.b-"}
+
+
 def test_a_topic_with_records_of_others_stays_and_is_told(bootstrap: str) -> None:
     mine = payload.nonce_of("with others")
     own = OwnTopics(bootstrap, mine, 5.0)

@@ -72,19 +72,26 @@ class OwnTopics:
     """Names, marks and removes the topics, groups and users that one run makes on a cluster."""
 
     def __init__(
-        self, bootstrap: str, nonce: bytes, seconds: float, records_bear_it: bool = True
+        self,
+        bootstrap: str,
+        nonce: bytes,
+        seconds: float,
+        records_bear_it: bool = True,
+        prefix: str = "",
     ) -> None:
         """Choose the names of one run's topics. records_bear_it: whether every record of the run
-        contains the nonce, as the records of workloads do."""
+        contains the nonce, as the records of workloads do. prefix: what the owner of the cluster
+        wants all names to begin with."""
         self._bootstrap = bootstrap
         self._nonce = nonce
         self._until_s = time.time() + seconds + GRACE_S
         self._records_bear_it = records_bear_it
+        self._prefix = prefix
 
     async def mark(self, replicas: int, timeout_s: float = MAKE_TIMEOUT_S) -> None:
         """Make the marker topic; call this before the run makes anything else. Raise WireError if
         the cluster cannot mark topics or does not answer."""
-        name = f"touchstone-{self._nonce.hex()}-{MARKER}"
+        name = names_of(self._nonce, self._prefix) + MARKER
         await _check_served(self._bootstrap)
         admin = Admin(REAL_WORLD, self._bootstrap)
         try:
@@ -118,22 +125,27 @@ class OwnTopics:
         names that were removed, and the failures."""
         cluster, removed = WireCluster(REAL_WORLD, self._bootstrap), Removed()
         try:
-            work = _remove_run(cluster, self._nonce, removed, _last_retry(timeout_s))
+            work = _remove_run(cluster, self._nonce, self._prefix, removed, _last_retry(timeout_s))
             await REAL_WORLD.within(timeout_s, work)
         except (WireError, LeftAloneError, TimeoutError) as error:
-            removed.failures.append(f"touchstone-{self._nonce.hex()}-…: {error}")
+            removed.failures.append(f"{names_of(self._nonce, self._prefix)}…: {error}")
         finally:
             cluster.close()
         return removed
 
 
-async def sweep(bootstrap: str, timeout_s: float = REMOVE_TIMEOUT_S) -> Removed:
-    """Remove the topics and groups that ended runs have left on the cluster, until the time is
-    over. Return the names removed, and the failures. Raise WireError if the cluster does not
-    answer."""
+def names_of(nonce: bytes, prefix: str = "") -> str:
+    """Return what the names of everything that a run makes begin with."""
+    return f"{prefix}touchstone-{nonce.hex()}-"
+
+
+async def sweep(bootstrap: str, timeout_s: float = REMOVE_TIMEOUT_S, prefix: str = "") -> Removed:
+    """Remove the topics and groups that ended runs with this prefix have left on the cluster, until
+    the time is over. Return the names removed, and the failures. Raise WireError if the
+    cluster does not answer."""
     cluster, removed = WireCluster(REAL_WORLD, bootstrap), Removed()
     try:
-        work = _sweep(cluster, removed, _last_retry(timeout_s))
+        work = _sweep(cluster, prefix, removed, _last_retry(timeout_s))
         await REAL_WORLD.within(timeout_s, work)
     except TimeoutError as error:
         raise WireError(f"{bootstrap}: {error}") from error
@@ -148,12 +160,12 @@ def _last_retry(timeout_s: float) -> float:
     return time.monotonic() + timeout_s - 2 * RETRY_S
 
 
-async def _sweep(cluster: WireCluster, removed: Removed, deadline: float) -> None:
-    for nonce in await _marked(cluster):
-        marker = f"touchstone-{nonce.hex()}-{MARKER}"
+async def _sweep(cluster: WireCluster, prefix: str, removed: Removed, deadline: float) -> None:
+    for nonce in await _marked(cluster, prefix):
+        marker = names_of(nonce, prefix) + MARKER
         try:
             if _is_over(await _marker_of(cluster, marker, nonce)):
-                await _remove_run(cluster, nonce, removed, deadline)
+                await _remove_run(cluster, nonce, prefix, removed, deadline)
         except (WireError, LeftAloneError, TimeoutError) as error:
             removed.failures.append(f"{marker}: {error}")
 
@@ -172,8 +184,9 @@ async def _check_served(bootstrap: str) -> None:
 # --- whose it is ----------------------------------------------------------------------------------
 
 
-async def _marked(cluster: WireCluster) -> list[bytes]:
-    found = map(_OWN.fullmatch, await cluster.topic_ids())
+async def _marked(cluster: WireCluster, prefix: str) -> list[bytes]:
+    names = [name for name in await cluster.topic_ids() if name.startswith(prefix)]
+    found = [_OWN.fullmatch(name, len(prefix)) for name in names]
     return [bytes.fromhex(each[1]) for each in found if each is not None and each[2] == MARKER]
 
 
@@ -214,11 +227,11 @@ def _boot_id() -> str:
 
 
 async def _remove_run(
-    cluster: WireCluster, nonce: bytes, removed: Removed, deadline: float
+    cluster: WireCluster, nonce: bytes, before: str, removed: Removed, deadline: float
 ) -> None:
-    """Remove a run's topics and groups, and then its marker. Add the names that were removed, and
-    the failures, to `removed`."""
-    prefix = f"touchstone-{nonce.hex()}-"
+    """Remove a run's topics and groups, and then its marker. `before` stands before its
+    names. Add the names that were removed, and the failures, to `removed`."""
+    prefix = names_of(nonce, before)
     marker, failed_before = prefix + MARKER, len(removed.failures)
     ids = await cluster.topic_ids()
     topics = {name: told for name, told in ids.items() if name.startswith(prefix)}
