@@ -6,11 +6,16 @@ FILE is either the results of an earlier examination (`--out`), or TOML that som
     case = "PROD-05"
     test = "test_an_unknown_topic_is_refused"  # optional: only this test of the case
     version = 3                                # optional: only this version of the API
+    actual = "UNKNOWN_TOPIC"                   # optional: only where this pattern is in what
+                                               # the target did instead
+    sometimes = true                           # optional: not every run shows it, so a case that
+                                               # passes is no news
     reason = "topics are created by hand here"
 """
 
 from __future__ import annotations
 
+import re
 import tomllib
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field
@@ -19,7 +24,7 @@ from typing import Any
 
 from conformance.reporting.reading import results_in
 
-FIELDS = {"case": str, "test": str, "version": int, "reason": str}
+FIELDS = {"case": str, "test": str, "version": int, "actual": str, "sometimes": bool, "reason": str}
 MUST_HAVE = ("case", "reason")
 NAMED_MAX = 5
 """The most cases that a line names."""
@@ -27,12 +32,16 @@ NAMED_MAX = 5
 
 @dataclass(frozen=True)
 class Known:
-    """A known failure; `test` and `version` narrow it down unless they are None."""
+    """A known failure; `test`, `version` and `actual` narrow it down unless they are None."""
 
     case: str
     reason: str
     test: str | None = None
     version: int | None = None
+    actual: str | None = None
+    """A regular expression that must match somewhere in what the target did instead."""
+    sometimes: bool = False
+    """Whether the case may pass in one run and fail in the next."""
 
     def means(self, entry: Mapping[str, Any]) -> bool:
         """Return whether this is about the given entry of the results."""
@@ -41,6 +50,11 @@ class Known:
             and self.test in (None, entry["name"])
             and self.version in (None, entry["version"])
         )
+
+    def explains(self, failed: Mapping[str, Any]) -> bool:
+        """Return whether a failed entry of the results is this known failure."""
+        said = str(failed.get("actual", ""))
+        return self.means(failed) and (self.actual is None or bool(re.search(self.actual, said)))
 
     def __str__(self) -> str:
         version = None if self.version is None else f"v{self.version}"
@@ -99,16 +113,17 @@ def difference(
     all unsupported, or not run, is neither new nor mended."""
     failed = [entry for entry in results["cases"] if entry["result"] == "failed"]
     passed = [entry for entry in results["cases"] if entry["result"] == "passed"]
-    new = [entry for entry in failed if not any(each.means(entry) for each in known)]
+    new = [entry for entry in failed if not any(each.explains(entry) for each in known)]
     mended = [
         str(each)
         for each in known
+        if not each.sometimes
         if any(map(each.means, passed)) and not any(map(each.means, failed))
     ]
     reasons: dict[str, dict[str, None]] = {}
     for entry in failed:
         for each in known:
-            if each.means(entry):
+            if each.explains(entry):
                 reasons.setdefault(each.reason, {})[entry["id"]] = None
     return Difference(
         str(file),
@@ -138,8 +153,13 @@ def _of_toml(read: Mapping[str, Any]) -> Iterator[Known]:
             if key not in FIELDS or not isinstance(value, FIELDS[key]):
                 raise ValueError(
                     f"deviation {number}: {key} = {value!r} is not understood: the keys are"
-                    " case, test and reason, each a text, and version, a number"
+                    " case, test, actual and reason, each a text, version, a number, and"
+                    " sometimes, true or false"
                 )
+        try:
+            re.compile(row.get("actual", ""))
+        except re.error as error:
+            raise ValueError(f"deviation {number}: actual is not a pattern: {error}") from error
         missing = [key for key in MUST_HAVE if not row.get(key)]
         if missing:
             raise ValueError(f"deviation {number} lacks {missing[0]!r}")

@@ -52,6 +52,19 @@ def test_a_known_failure_that_passes_is_to_be_removed() -> None:
     assert of(results(test_a="passed", test_b="failed"), Known("PROD-05", "all")) == ((), ())
 
 
+def test_a_known_failure_is_only_what_says_so() -> None:
+    """A case that fails in another way has failed anew."""
+    known = Known("PROD-05", "lost", actual="ABORT marker")
+    found = results(test_a="failed")
+    for actual, new in (("invalid: an ABORT marker follows", ()), ("a timeout", ("a.py::test_a",))):
+        found["cases"][0]["actual"] = actual
+        assert of(found, known) == (new, ())
+
+
+def test_a_failure_that_not_every_run_shows_may_pass() -> None:
+    assert of(results(test_a="passed"), Known("PROD-05", "race", sometimes=True)) == ((), ())
+
+
 @pytest.mark.parametrize("result", ["unsupported", None])
 def test_what_was_not_judged_is_neither(result: str | None) -> None:
     assert of(results(test_a=result) if result else results(), KNOWN) == ((), ())
@@ -90,6 +103,7 @@ def test_a_baseline_is_kept_by_hand_in_toml(tmp_path: Path) -> None:
         ("[[deviation]]\ncase = 5\nreason = 'r'", "case = 5 is not understood"),
         ("[[deviation]]\ncase = 'PROD-05'", "deviation 1 lacks 'reason'"),
         ("[[deviation]]\ncase = 'PROD-05'\nreason = 'r'\nwho = 'x'", "who = 'x' is not understood"),
+        ("[[deviation]]\ncase = 'PROD-05'\nreason = 'r'\nactual = '('", "actual is not a pattern"),
         ("[known]\nx = 1", "'known' is not a table of a baseline"),
         ("deviation = 5", "write [[deviation]] above each"),
         ("deviation = ['PROD-05']", "write [[deviation]] above each"),
