@@ -16,10 +16,11 @@ from reference_impl.wire import ApiKey, request_definition
 
 HOST = "127.0.0.1"
 MAX_FRAME_BYTES = 4 << 20
+IDLE_S = 10.0
 CONFIG = {
     "socket.request.max.bytes": MAX_FRAME_BYTES,
     # End everything that clients may leave behind, soon enough for an observer to wait for it.
-    "connections.max.idle.ms": 10_000,
+    "connections.max.idle.ms": round(IDLE_S * 1000),
     "controller.quorum.election.timeout.ms": 100,
     "controller.quorum.election.backoff.max.ms": 50,
     "controller.quorum.fetch.timeout.ms": 200,

@@ -6,11 +6,12 @@ from __future__ import annotations
 import contextlib
 import socket
 import struct
+import time
 from collections import deque
 from collections.abc import Callable
 from random import Random
 
-from reference_impl.robustness.fuzz.broker import MAX_FRAME_BYTES
+from reference_impl.robustness.fuzz.broker import IDLE_S, MAX_FRAME_BYTES
 from reference_impl.robustness.fuzz.frames import Frame, Frames, garbage
 from reference_impl.robustness.fuzz.judge import Judge
 from reference_impl.robustness.fuzz.values import TOPICS, Values
@@ -107,15 +108,21 @@ class SlowSender:
         data = frame.framed
         step = max(1, len(data) // case.random.randint(2, 20) + 1)
         self._parts = deque(data[at : at + step] for at in range(0, len(data), step))
+        self._sent_at = time.monotonic()
 
     def go_on(self) -> bool:
         """Send one more part. Return False if none is left.
 
         The response to the last part is judged at once, so that its log lines are not mixed with
-        those of other cases.
+        those of other cases. Give up if other cases took so long that the broker may have closed
+        the connection as idle.
         """
+        if time.monotonic() - self._sent_at > IDLE_S / 2:
+            self._client.socket.close()
+            return False
         if self._parts:
             self._case.send(self._client, self._parts.popleft())
+            self._sent_at = time.monotonic()
         if not self._parts:
             with self._client:
                 self._case.judge.settle(self._client, [self._frame])
