@@ -126,6 +126,13 @@ class Wire(Brokers):
             else:
                 creatable.replication_factor = -1
             result = self._created(creatable)
+        if result.error_code == ErrorCode.INVALID_REPLICATION_FACTOR:
+            # A broker that cannot send its heartbeats, as on a busy machine, is fenced for a while.
+            result = eventually(
+                lambda: self._created(creatable),
+                lambda found: found.error_code != ErrorCode.INVALID_REPLICATION_FACTOR,
+                "enough brokers are not fenced",
+            )
         reason = f" ({result.error_message})" if result.error_message else ""
         expect(result.error_code, ErrorCode.NONE, f"CreateTopics {name}{reason}")
         return self.wait_for_topic(name, partitions)

@@ -53,7 +53,7 @@ def test_a_known_failure_that_passes_is_to_be_removed() -> None:
 
 
 def test_a_known_failure_is_only_what_says_so() -> None:
-    """A case that fails in another way has failed anew."""
+    """A case that fails in another way is a new failure."""
     known = Known("PROD-05", "lost", actual="ABORT marker")
     found = results(test_a="failed")
     for actual, new in (("invalid: an ABORT marker follows", ()), ("a timeout", ("a.py::test_a",))):
