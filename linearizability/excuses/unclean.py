@@ -47,8 +47,8 @@ OF_DURABILITY = frozenset(
 )
 """The rules that can be broken only if acknowledged records were lost."""
 OF_ABSENCE = frozenset({"unseen_writes"})
-"""Those whose anomalies name the send alone: the record could be lost until the last read of the
-whole log."""
+"""The checkers whose anomalies name only the send: an election may have lost such a record at any
+time until the last read of the whole log."""
 REASON = "unclean.leader.election.enable permits the loss of acknowledged records"
 ELECTED_NS = 10 * 1_000_000_000
 """The nanoseconds after the heal of a fault in which an election may still follow, since the nodes

@@ -34,7 +34,8 @@ from reference_impl.wire import Definition, ErrorCode, Struct
 Overriding = Callable[[Configured, Struct], Mapping[str, str]]
 """A function from a row of the request to the resource's overrides afterwards. Raises Refused."""
 Spoiling = Callable[[Struct], bool]
-"""Whether the controller gives up the whole request at a resource of it that has the right form."""
+"""A function that returns whether a well-formed resource makes the controller fail the whole
+request."""
 
 
 def alter_all(
