@@ -117,6 +117,8 @@ OVERDUE: Mapping[tuple[str, str], Excuse] = {
     # A former coordinator that does not know its successor does not know new transactions either.
     ("committed_offsets", "told-while-undecided"): Excuse(RECOVERED_NS, lambda _: RECOVERED_NS),
     ("committed_offsets", "undecided-for-ever"): Excuse(RECOVERED_NS, _after_a_time_out),
+    # A former leader that does not know its successor lacks what was written since.
+    ("poll_skips", "missed-look-up"): Excuse(RECOVERED_NS, lambda _: RECOVERED_NS),
     # A request may wait for minutes in a node that stands still, or in a connection that is cut.
     ("committed_offsets", "commit-took-effect-late"): Excuse(after_ns=lambda _: RECOVERED_NS),
     # A loss of power may take the end of a log that was as long as retention.bytes. Nothing is

@@ -105,9 +105,9 @@ def BEGINS(offset: int | None, **more: Any) -> Row:
     return PLACE | {"f": F.POSITION.value, "offset": offset, "asked": "offset", "process": 1} | more
 
 
-def LOOK_UP(offset: int, wanted_ms: int, **more: Any) -> Row:
+def LOOK_UP(offset: int | None, wanted_ms: int, **more: Any) -> Row:
     """Return a look-up by process 1 of the first record at or after a time; the answer is this
-    offset."""
+    offset, or nothing (None)."""
     return BEGINS(offset, asked="timestamp", asked_offset=wanted_ms, **more)
 
 

@@ -8,7 +8,7 @@ import pytest
 
 from linearizability.guarantees.compaction.histories import BRIEF
 from linearizability.guarantees.retention.histories import BY_SIZE, TIMED
-from linearizability.hand_written.rows import LOG, SAYS, SECOND_NS, TOPIC, WHOLE, Row, S
+from linearizability.hand_written.rows import LOG, LOOK_UP, SAYS, SECOND_NS, TOPIC, WHOLE, P, Row, S
 from linearizability.history import F, frame
 from linearizability.judging import check_frame
 from linearizability.verdict import CheckerVerdict, Validity
@@ -147,6 +147,28 @@ def test_a_key_is_back_where_a_replica_was_away() -> None:
     ):
         opinion = check_frame(frame([*rows, *faults, *read])).checkers["compaction"]
         assert opinion.validity is validity
+
+
+@pytest.mark.parametrize(
+    ("faults", "validity"),
+    [
+        ((), Validity.INVALID),
+        ((fault("Isolate", 20),), Validity.VALID),
+        ((fault("Isolate", 20), fault("Heal", 80)), Validity.VALID),
+        ((fault("Isolate", 20), fault("Heal", 25)), Validity.INVALID),
+        ((fault("CutClients", 20),), Validity.INVALID),
+    ],
+    ids=["none", "lasting", "just healed", "healed long ago", "of clients"],
+)
+def test_a_former_leader_may_find_nothing_by_time(
+    faults: tuple[Row, ...], validity: Validity
+) -> None:
+    rows = [S(1, 0, **at(1)), *faults, LOOK_UP(None, 7, **at(90)), P(1, 0, **at(91), **AT_7)]
+    verdict = check_frame(frame(rows)).checkers["poll_skips"]
+    assert verdict.validity is validity
+
+
+AT_7: Row = {"timestamp_ms": 7, "session": 1}
 
 
 def test_what_else_was_found_stays() -> None:

@@ -2,10 +2,10 @@
 
 A reader that is assigned, seeks, or takes a partition over from its group begins at the offset that
 was set, neither before nor after it, if the history records that offset (`position` rows). A
-look-up by time returns the first record at or after that time, and the earliest offset is the log
-start. Reading forward, a consumer skips no record that it should receive. It may skip markers,
-aborted records and offsets below the log start. A record of unknown outcome counts once a read has
-shown it.
+look-up by time returns the first record at or after that time, and nothing only if there is none.
+The earliest offset is the log start. Reading forward, a consumer skips no record that it should
+receive. It may skip markers, aborted records and offsets below the log start. A record of unknown
+outcome counts once a read has shown it.
 """
 
 from linearizability.guarantees.about import About, Family
@@ -21,6 +21,7 @@ ABOUT = About(
         "begins-early": (Family.DELIVERY, "given to a consumer that asked to begin behind them"),
         "begins-late": (Family.DELIVERY, "the earliest offset was said to be above the log start"),
         "wrong-look-up": (Family.DELIVERY, "a look-up by time answered a wrong offset"),
+        "missed-look-up": (Family.DELIVERY, "a look-up by time found nothing"),
     },
     jepsen=("poll-skip, allowed where consumers subscribe", between_polls),
 )

@@ -4,9 +4,12 @@ from linearizability.hand_written.rows import (
     ABORT,
     BEGINS,
     COMMIT,
+    DELETES,
     LOOK_UP,
     RAW,
+    RC,
     RU,
+    SAYS,
     TOPIC,
     TXN,
     WHOLE,
@@ -48,6 +51,33 @@ VALID: Valid = {
         P(2, 1, timestamp_ms=8),
         LOOK_UP(1, 7, session=1),
         WHOLE(2, log_start=1),
+    ],
+    "a look-up by time finds nothing, since no record is late enough": [
+        P(1, 0, timestamp_ms=7),
+        LOOK_UP(None, 8, session=1),
+    ],
+    "a look-up by time finds nothing before the record is known to be there": [
+        LOOK_UP(None, 7, session=1),
+        P(1, 0, timestamp_ms=7),
+    ],
+    "a look-up by time finds nothing, since the first segment's match was deleted": [
+        P(1, 0, timestamp_ms=9),
+        P(2, 1, timestamp_ms=8),
+        DELETES(1, log_start=1),
+        LOOK_UP(None, 8, session=1),
+    ],
+    "a look-up by time finds nothing where records may be compacted away": [
+        TOPIC('{"cleanup.policy": "compact"}'),
+        P(1, 0, timestamp_ms=9, key="k"),
+        LOOK_UP(None, 8, session=1),
+    ],
+    "a read_committed look-up finds nothing, since an open transaction may come first": [
+        S(1, 0, **TXN),
+        S(2, 1),
+        LOOK_UP(None, 7, session=1, **RC),
+        COMMIT,
+        P(1, 0, timestamp_ms=7),
+        P(2, 1, timestamp_ms=7),
     ],
     "the reader began after the record": [S(1, 0), S(2, 1), BEGINS(1), P(2, 1)],
     "the reader began at an unknown offset": [S(1, 0), S(2, 1), BEGINS(None), P(2, 1)],
@@ -91,6 +121,30 @@ INVALID: Invalid = {
     "a look-up by time ends at an older record": (
         [P(1, 0, timestamp_ms=7), P(2, 1, timestamp_ms=8), LOOK_UP(0, 8, session=1)],
         [("wrong-look-up", (0, 2))],
+    ),
+    "a look-up by time finds nothing although a record is late enough": (
+        [S(1, 0), LOOK_UP(None, 7, session=1, **RC), P(1, 0, timestamp_ms=7)],
+        [("missed-look-up", (1, 2))],
+    ),
+    "a look-up by time finds nothing although a later record was acknowledged before": (
+        [
+            S(1, 0, **TXN),
+            S(2, 1),
+            LOOK_UP(None, 7, session=1, **RU),
+            P(1, 0, timestamp_ms=9),
+            P(2, 1, timestamp_ms=5),
+        ],
+        [("missed-look-up", (2, 3))],
+    ),
+    "a read_committed look-up finds nothing below a named last stable offset": (
+        [
+            S(1, 0, **TXN),
+            COMMIT,
+            SAYS(2, last_stable_offset=2),
+            LOOK_UP(None, 7, session=1, **RC),
+            P(1, 0, timestamp_ms=9),
+        ],
+        [("missed-look-up", (3, 4))],
     ),
     "a poll returns a record before the reader's position": (
         [S(1, 0), S(2, 1), BEGINS(1), P(1, 0)],

@@ -96,6 +96,28 @@ def look_up_too_late(rows: list[Row], rng: Random) -> list[Row] | None:
     return [*before, seek | {"asked": "timestamp", "asked_offset": early["timestamp_ms"]}]
 
 
+@where_nothing_is_compacted
+def look_up_nothing(rows: list[Row], rng: Random) -> list[Row] | None:
+    """Plant an anomaly: a reader looks up the time of a record that another reader was given, at
+    the end of the history, and gets nothing."""
+    shortened = {row["partition"] for row in rows if (row.get("log_start") or 0) > 0} | {
+        row["partition"] for row in rows if row["f"] == F.DELETE_RECORDS
+    }
+    given = [
+        row
+        for row in data_rows(rows)
+        if row.get("timestamp_ms") is not None
+        and row["partition"] not in shortened
+        and row["t_complete_ns"] is not None
+    ]
+    if not given:
+        return None
+    read = rng.choice(given)
+    *before, seek, _ = _begun_at(rows, read, read["offset"])
+    nothing = {"asked": "timestamp", "asked_offset": read["timestamp_ms"], "offset": None}
+    return [*before, seek | nothing | {"isolation": "read_uncommitted"}]
+
+
 def begin_above_the_start(rows: list[Row], rng: Random) -> list[Row] | None:
     """Plant an anomaly: a reader requests the earliest offset, and gets one above the log start."""
     reads = [row for row in data_rows(rows) if row["offset"] > 0]
@@ -147,5 +169,8 @@ CLAUSES: Clauses = {
     ),
     "a look-up by timestamp answers a later record than the first match": by(
         "wrong-look-up", look_up_too_late
+    ),
+    "a look-up by timestamp answers nothing although a record matches": by(
+        "missed-look-up", look_up_nothing
     ),
 }

@@ -16,7 +16,7 @@ from linearizability.reads.inferred_log import (
     VISIBLE_COMMITTED,
     inferred_log,
 )
-from linearizability.reads.look_ups import IS_LOOK_UP, look_ups, wrong_look_ups
+from linearizability.reads.look_ups import IS_LOOK_UP, look_ups, missed, wrong_look_ups
 from linearizability.reads.readers import (
     IS_MISLED,
     IS_START,
@@ -29,6 +29,7 @@ from linearizability.reads.readers import (
 
 READ_UNCOMMITTED = "read_uncommitted"
 BEGINS_EARLY, BEGINS_LATE, WRONG = "begins-early", "begins-late", "wrong-look-up"
+MISSED = "missed-look-up"
 
 
 class PollSkips(Checker):
@@ -38,7 +39,8 @@ class PollSkips(Checker):
     known to reach that far, so that the start cannot have been out of range. Or a reader that
     requested the earliest offset got an offset above a log start that a later answer named
     (`begins-late`): log starts only rise. Or a look-up by time did not return the first record at
-    or after that time (`wrong-look-up`).
+    or after that time (`wrong-look-up`), or returned nothing although one was there before it was
+    invoked (`missed-look-up`; not judged where records were deleted or may be compacted away).
 
     Which records exist is known from the inferred log. For read_committed (and where the isolation
     is not recorded): plain and committed records, and records that another read_committed reader
@@ -85,6 +87,14 @@ class PollSkips(Checker):
             "proof_offset",
             "proof_ms",
         )
+        nothing = pl.format(
+            "process {} asked for the first offset at or after timestamp {} ms and got nothing, "
+            "but offset {} has timestamp {} ms",
+            "process",
+            "wanted",
+            "proof_offset",
+            "proof_ms",
+        )
         late = pl.format(
             "process {} asked for the earliest offset and got {}, but the log started at {} then",
             "process",
@@ -95,6 +105,7 @@ class PollSkips(Checker):
             [
                 describe(events.filter(IS_MISLED), KEY, BEGINS_LATE, ["op_id"], late),
                 describe(wrong_look_ups(events), KEY, WRONG, ["op_id", "proof_op"], wrong),
+                describe(missed(events), KEY, MISSED, ["op_id", "proof_op"], nothing),
                 describe(skips(events), KEY, "poll-skip", operations, message),
                 describe(early, KEY, BEGINS_EARLY, ["before_op", "op_id"], began),
             ]
