@@ -9,6 +9,7 @@ from reference_impl.bugs.recovering.forget_producer_state_on_restart import (
     ForgetProducerStateOnRestart,
 )
 from reference_impl.bugs.recovering.keep_torn_tail import KeepTornTail
+from reference_impl.bugs.recovering.snapshot_without_producer_ids import SnapshotWithoutProducerIds
 from reference_impl.bugs.recovering.stale_snapshot import StaleSnapshot
 from reference_impl.bugs.recovering.stop_without_sync import StopWithoutSync
 from reference_impl.bugs.recovering.trust_failed_syncs import TrustFailedSyncs
@@ -55,6 +56,14 @@ RECOVERING_BUGS: dict[str, Bug] = {
         ("aborted_reads", "dirty_reads"),
         workload="transactions",
         nemesis="rolling-restart",
+    ),
+    "snapshot-without-producer-ids": Bug(
+        SnapshotWithoutProducerIds,
+        Kind.RARE,
+        ("fencing", "inconsistent_offsets", "idempotence"),
+        workload="sequences",
+        nemesis="kill",
+        config={"metadata.log.max.record.bytes.between.snapshots": "2000"},
     ),
     "stale-snapshot": Bug(
         StaleSnapshot, Kind.SHOWN, ("duplicates",), nemesis="kill", config={"log.roll.ms": "500"}

@@ -3,7 +3,7 @@ end."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 
 from reference_impl.core.log.batch_scan import check_whole
 from reference_impl.core.log.flush_state import FlushState
@@ -11,6 +11,7 @@ from reference_impl.core.log.producers.recovery import ProducerRecovery
 from reference_impl.core.log.recovery.recovery import Loaded, Opening, recover_segment
 from reference_impl.core.log.segments.segment import Segment
 from reference_impl.core.storage import StorageError
+from reference_impl.wire import Struct
 
 
 class Recovering:
@@ -53,6 +54,12 @@ class Recovering:
         log has failed, nor if a log was never opened since a crash, whose torn tail is still there
         (LogManager.shutdown, loadLogsCompletedFlags; KAFKA-10471)."""
         return distrusted == 0 and (was_clean or unopened == 0)
+
+    def kept_in_snapshot(self, records: Iterable[Struct]) -> list[Struct]:
+        """Return the records of a snapshot of the metadata: all that make the state, since a node
+        that starts with the snapshot reads nothing before it (KIP-630; SnapshotEmitter).
+        """
+        return list(records)
 
     def note_failed_sync(self, state: FlushState, error: StorageError) -> None:
         """Let the log take no more appends after a sync that failed: the next sync may succeed

@@ -74,7 +74,7 @@ def write_whole(broker: Broker, snapshot: UnfinishedSnapshot) -> Iterator[Effect
 def write(broker: Broker, snapshot: UnfinishedSnapshot) -> Iterator[Effect]:
     """Write the records of the metadata image that the broker has applied, a batch at a time, with
     a pause after each. Raise StorageError."""
-    records = list(records_of(broker.image))
+    records = broker.rules.kept_in_snapshot(records_of(broker.image))
     last = broker.quorum.log.last_committed
     composition = broker.quorum.log.voters.before(last.end_offset)
     snapshot.begin(last.timestamp_ms, broker.now_ms, composition)
