@@ -92,10 +92,12 @@ class GroupDelivery(Checker):
         )
         found = not_sought_over(found, events)
         message = pl.format(
-            "group {} went from offset {} to {}, but no member ever received record {} at offset "
-            "{}",
+            "group {} went from {} to offset {}, but no member ever received record {} "
+            "at offset {}",
             "group",
-            "low",
+            pl.when(pl.col("low") < 0)
+            .then(pl.lit("the start of the log"))
+            .otherwise(pl.format("offset {}", "low")),
             "high",
             "value",
             "offset",

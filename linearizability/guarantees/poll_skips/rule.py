@@ -65,7 +65,9 @@ class PollSkips(Checker):
             "process",
             pl.col("session").cast(pl.String).fill_null("-"),
             "offset",
-            "before",
+            pl.when(pl.col("before") < 0)
+            .then(pl.lit("its start at offset 0"))
+            .otherwise(pl.col("before").cast(pl.String)),
             "skipped_value",
             "skipped_offset",
         )
