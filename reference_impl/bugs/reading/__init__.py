@@ -13,6 +13,7 @@ from reference_impl.bugs.reading.forget_older_aborts import ForgetOlderAborts
 from reference_impl.bugs.reading.hide_aborted_transactions import HideAbortedTransactions
 from reference_impl.bugs.reading.ignore_rewinds import IgnoreRewinds
 from reference_impl.bugs.reading.keep_session_positions import KeepSessionPositions
+from reference_impl.bugs.reading.look_up_closed_segments import LookUpClosedSegments
 from reference_impl.bugs.reading.look_up_later_times import LookUpLaterTimes
 from reference_impl.bugs.reading.look_up_newest_segment import LookUpNewestSegment
 from reference_impl.bugs.reading.reset_past_start import ResetPastStart
@@ -35,6 +36,9 @@ READING_BUGS: dict[str, Bug] = {
         cases="test_an_offset_below_the_log_start",
     ),
     "reset-past-start": Bug(ResetPastStart, Kind.START, ("poll_skips",), workload="retention"),
+    "look-up-closed-segments": Bug(
+        LookUpClosedSegments, Kind.START, ("poll_skips",), workload="seeks"
+    ),
     "look-up-later-times": Bug(LookUpLaterTimes, Kind.START, ("poll_skips",), workload="seeks"),
     "look-up-newest-segment": Bug(
         LookUpNewestSegment,
