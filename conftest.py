@@ -52,6 +52,7 @@ LONG_FILES = (
     "chaos/sim/tests/test_determinism.py",
     "reference_impl/robustness/hostile/tests/test_hostile.py",
     "conformance/tests/test_mutation.py",
+    "conformance/tests/test_decisions.py",
     "chaos/clients/tests/test_real.py",
     "reference_impl/core/tests/test_long_requests.py",
     "chaos/clients/tests/test_reference_member.py",

@@ -14,14 +14,22 @@ UNKNOWN = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
 
 
 def elect(
-    wire: Wire, version: int, kind: int, wanted: dict[str, list[int]], timeout_ms: int = 20_000
+    wire: Wire,
+    version: int,
+    kind: int,
+    wanted: dict[str, list[int]] | None,
+    timeout_ms: int = 20_000,
 ) -> Struct:
     topics = [
         part("ElectLeaders", "TopicPartitions", topic=topic, partitions=indexes)
-        for topic, indexes in wanted.items()
+        for topic, indexes in (wanted or {}).items()
     ]
     return wire.call(
-        "ElectLeaders", version, election_type=kind, topic_partitions=topics, timeout_ms=timeout_ms
+        "ElectLeaders",
+        version,
+        election_type=kind,
+        topic_partitions=None if wanted is None else topics,
+        timeout_ms=timeout_ms,
     )
 
 
@@ -55,6 +63,20 @@ def test_no_leader_is_elected_where_the_right_one_leads(
         "errors",
     )
     expect(wire.topic_metadata(topic.name).partitions, before, "partitions afterwards")
+
+
+@case(
+    "REPL-03",
+    "ElectLeaders",
+    spec="KIP-183; ReplicationControlManager.electLeaders",
+    priority="P1",
+    requires=["single-broker"],  # on others it would move leaders that are not ours
+)
+def test_an_election_for_all_tells_only_what_it_changed(wire: Wire, version: int) -> None:
+    """An election for all partitions (null) has no row for one whose preferred replica leads."""
+    topic = wire.create_topic()
+    answer = elect(wire, version, PREFERRED, None)
+    expect(errors_of(answer).get(topic.name, []), [], "rows of the topic")
 
 
 @pytest.mark.parametrize("timeout_ms", [0, -1], ids="timeout={}".format)

@@ -251,6 +251,17 @@ def test_a_newer_leader_epoch_than_the_brokers_is_refused(wire: Wire, version: i
     expect(same.error_code, ErrorCode.NONE, "error of the leader's epoch")
 
 
+@case(
+    "FETCH-18", "Fetch", versions=(9, 18), spec="KIP-320, Fetch; class FetchRequest, optionalEpoch"
+)
+def test_every_negative_leader_epoch_is_none(wire: Wire, version: int) -> None:
+    """A fetch whose current_leader_epoch is -2 is served, as with -1: it names no epoch."""
+    topic = filled(wire, [b"a"])
+    answer = wire.fetch(topic, 0, version, current_leader_epoch=-2)
+    expect(answer.error_code, ErrorCode.NONE, "error")
+    expect_that(len(bytes(answer.records or b"")) > 0, "records", "the one batch", "none")
+
+
 @case("FETCH-20", "Fetch", versions=ALL, spec="KIP-98; FetchResponse.json, AbortedTransactions")
 def test_read_committed_of_plain_records_is_bounded_by_the_high_watermark(
     wire: Wire, version: int

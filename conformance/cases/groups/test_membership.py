@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from typing import Any
 
 from conformance.case import case, expect, expect_that
 from conformance.cases.offsets.offsets import try_to_commit
@@ -11,6 +12,7 @@ from conformance.clients.members import (
     Member,
     beside,
     expect_generation,
+    gathered,
     rebalanced,
     stable_pair,
 )
@@ -116,6 +118,28 @@ def test_a_commit_is_a_sign_of_life(wire: Wire) -> None:
         )
         expect(errors, {0: 0}, "commit errors")
     expect(member.heartbeat(), ErrorCode.NONE, "Heartbeat error afterwards")
+
+
+@case(
+    "GRPC-41",
+    "OffsetCommit",
+    spec="class OffsetMetadataManager, validateOffsetCommit",
+    priority="P1",
+)
+def test_a_commit_in_a_rebalance_is_a_sign_of_life(wire: Wire) -> None:
+    """A member that commits offsets while others wait for its JoinGroup stays in its group beyond
+    its session timeout, up to its rebalance timeout."""
+    topic = wire.create_topic()
+    member = Member.stable(wire, session_timeout_ms=MIN_SESSION_TIMEOUT_MS)
+    other = Member.of(wire, member.group)
+    other.begin_to_join()
+    member.wait_for_state("PreparingRebalance")
+    who: dict[str, Any] = {"generation": member.generation, "member_id": member.member_id}
+    for _ in range(3):
+        time.sleep(MIN_SESSION_TIMEOUT_MS / 2 / 1000)
+        errors = try_to_commit(wire, member.group, topic, {0: 1}, **who)
+        expect(errors, {0: 0}, "commit errors")
+    gathered(member, other)
 
 
 @case("GRPC-25", "LeaveGroup", spec="KIP-345, LeaveGroup; class GroupMetadataManager")
@@ -236,3 +260,25 @@ def test_who_waits_for_a_leader_that_leaves_is_told(wire: Wire, version: int) ->
     expect_that(follower.connection.is_silent(0.5), "before the leader's", "silence", "an answer")
     leader.leave()
     expect(follower.answer_to_sync().error_code, REBALANCING, "SyncGroup error")
+
+
+@case("GRPC-24", "SyncGroup", spec="class ClassicGroupMember, hasSatisfiedHeartbeat")
+def test_the_session_of_a_member_that_waits_for_its_assignment_goes_on(
+    wire: Wire, version: int
+) -> None:
+    """A member whose SyncGroup waits for the leader's longer than its session timeout is not
+    removed: it gets its assignment."""
+    leader = Member.stable(wire)
+    follower = Member.of(
+        wire,
+        leader.group,
+        versions={"SyncGroup": version},
+        session_timeout_ms=MIN_SESSION_TIMEOUT_MS,
+    )
+    rebalanced(leader, follower)
+    follower.ask_to_sync()
+    silent = follower.connection.is_silent(MIN_SESSION_TIMEOUT_MS / 1000 + 1)
+    expect_that(silent, "before the leader's SyncGroup", "silence", "an answer")
+    leader.ask_to_sync({leader.member_id: b"one", follower.member_id: b"two"})
+    answer = follower.answer_to_sync()
+    expect((answer.error_code, bytes(answer.assignment)), (0, b"two"), "(error, assignment)")

@@ -6,7 +6,7 @@ from typing import Any
 
 from conformance.case import case, expect, expect_that
 from conformance.cases.groups.test_membership import leave
-from conformance.clients.members import Member, rebalanced
+from conformance.clients.members import RANGE, Member, expect_generation, rebalanced
 from conformance.wire import Wire
 from reference_impl.wire import ErrorCode
 
@@ -133,3 +133,57 @@ def test_the_waiting_request_of_a_fenced_member_is_answered(wire: Wire, version:
     other.ask_to_join()
     generations = {member.finish_joining().generation_id for member in (other, third, new)}
     expect(len(generations), 1, "different generations of the others")
+
+
+@case("GRPC-30", "JoinGroup", versions=(5, 9), spec=SPEC)
+def test_a_static_member_that_changes_the_protocol_begins_a_rebalance(
+    wire: Wire, version: int
+) -> None:
+    """An instance that comes back to a Stable group without the group's protocol gets a later
+    generation, with a protocol that it has."""
+    both = [RANGE, ("roundrobin", RANGE[1])]
+    old = Member.stable(wire, instance_id="one", protocols=both, versions={"JoinGroup": version})
+    answer = restarted(old, protocols=[p for p in both if p[0] != old.protocol]).join()
+    expect_that(answer.protocol_name != old.protocol, "protocol", "the other", old.protocol)
+    expect_generation([answer.generation_id], after=old.generation)
+
+
+@case("GRPC-30", "JoinGroup", versions=(5, 8), spec=SPEC + "; KAFKA-9801")
+def test_a_static_leader_that_comes_back_is_not_asked_to_assign(wire: Wire, version: int) -> None:
+    """Up to v8 a static leader that comes back to a Stable group is told its former member id as
+    the leader's, and no members: it takes itself for a follower, and assigns nothing."""
+    old = static_member(wire, JoinGroup=version)
+    answer = restarted(old).join()
+    expect((answer.leader, answer.members), (old.member_id, []), "(leader, members)")
+
+
+@case("GRPC-34", "JoinGroup", versions=(9, 9), spec="KIP-814", priority="P1")
+def test_a_static_follower_that_comes_back_has_no_assignment_to_skip(
+    wire: Wire, version: int
+) -> None:
+    """A static follower that comes back to a Stable group is told the leader, no members, and not
+    to skip an assignment."""
+    leader = Member.stable(wire, versions={"JoinGroup": version})
+    follower = restarted(leader)
+    rebalanced(leader, follower)
+    leader.ask_to_sync({leader.member_id: b"one", follower.member_id: b"two"})
+    expect(follower.sync(), b"two", "assignment of the follower")
+    answer = restarted(leader).join()
+    expect(
+        (answer.leader, answer.members, answer.skip_assignment),
+        (leader.member_id, [], False),
+        "(leader, members, skip)",
+    )
+
+
+@case("GRPC-33", "JoinGroup", versions=(5, 9), spec=SPEC, priority="P1")
+def test_a_static_member_that_does_not_join_again_stays(wire: Wire, version: int) -> None:
+    """A static member that does not join in a rebalance stays in the group, and is a member of the
+    next generation, until its session ends."""
+    absent = Member.stable(
+        wire, instance_id="one", versions={"JoinGroup": version}, rebalance_timeout_ms=1_000
+    )
+    other = Member.of(wire, absent.group, rebalance_timeout_ms=1_000)
+    other.join()
+    ids = sorted(member.member_id for member in other.describe().members)
+    expect(ids, sorted([absent.member_id, other.member_id]), "members")

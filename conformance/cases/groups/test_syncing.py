@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from conformance.case import case, expect
-from conformance.clients.members import Member, beside, rebalanced, stable_pair
+from conformance.clients.members import Member, beside, described, rebalanced, stable_pair
 from conformance.wire import Wire
 from reference_impl.wire import ErrorCode
 
@@ -139,3 +139,20 @@ def test_who_is_left_out_gets_nothing_again(wire: Wire, version: int) -> None:
     member = Member.stable(wire, versions={"SyncGroup": version})
     member.join()
     expect(member.sync({}), b"", "assignment in the next generation")
+
+
+@case("GRPC-18", "DescribeGroups", spec="class ClassicGroup, asDescribedGroup", priority="P1")
+def test_before_the_assignment_a_group_has_no_protocol_to_describe(
+    wire: Wire, version: int
+) -> None:
+    """While a group waits for the leader's assignment (CompletingRebalance), DescribeGroups returns
+    no protocol, and its members without metadata and assignment."""
+    member = Member.of(wire)
+    member.join()
+    found = described(member.observer, wire, member.group, version)
+    rows = [(bytes(m.member_metadata), bytes(m.member_assignment)) for m in found.members]
+    expect(
+        (found.group_state, found.protocol_data, rows),
+        ("CompletingRebalance", "", [(b"", b"")]),
+        "(state, protocol, members)",
+    )

@@ -11,6 +11,7 @@ from conformance.clients.consumer_members import (
     ConsumerMember,
     described,
     partitions_in,
+    partitions_of,
     settled_pair,
 )
 from conformance.clients.members import Member, group_connection
@@ -175,3 +176,14 @@ def test_only_an_empty_group_is_deleted(wire: Wire, version: int) -> None:
     member.leave()
     expect(delete(wire, member.group, version), ErrorCode.NONE, "error once it is empty")
     expect(member.described().error_code, NOT_FOUND, "describe error after that")
+
+
+@case("GRP8-27", "ConsumerGroupDescribe", spec="KIP-848, ConsumerGroupDescribe", priority="P1")
+def test_a_partition_that_is_being_revoked_is_still_the_members(wire: Wire, version: int) -> None:
+    """A partition that a member must give up is in its assignment until it has done so."""
+    topic = wire.create_topic(2)
+    one = ConsumerMember.stable(wire, topic)
+    one.partner().join()
+    eventually(one.beat, lambda answer: answer.assignment is not None, "a partition is revoked")
+    (found,) = [m for m in one.described(version).members if m.member_id == one.member_id]
+    expect(partitions_in(found.assignment.topic_partitions), partitions_of(topic), "assignment")

@@ -63,6 +63,39 @@ def test_a_retried_batch_returns_the_first_offset(wire: Wire, version: int) -> N
     expect(kept, [b"1", b"2"], "records")
 
 
+@case(
+    "IDEM-03",
+    "Produce",
+    versions=V2,
+    spec="KIP-98, Idempotent Producer Guarantees; KIP-32; class UnifiedLog, append",
+)
+def test_a_retry_gets_the_append_time_of_the_first(wire: Wire, version: int) -> None:
+    """On a topic with message.timestamp.type=LogAppendTime the retry of a batch is answered with
+    the append time of the first."""
+    topic = wire.create_topic(config={"message.timestamp.type": "LogAppendTime"})
+    producer = Producer(wire, topic, version, init_producer_id(wire).producer_id)
+    first, again = producer.send(0), producer.send(0)
+    expect((first.error_code, again.error_code), (0, 0), "errors")
+    expect(again.log_append_time_ms, first.log_append_time_ms, "append time of the retry")
+
+
+@case(
+    "IDEM-06",
+    "Produce",
+    versions=(5, 13),
+    spec="ProduceResponse.json, field LogStartOffset; ReplicaManager.appendToLocalLog",
+)
+def test_beside_a_gap_stands_the_log_start(wire: Wire, version: int) -> None:
+    """Beside OUT_OF_ORDER_SEQUENCE_NUMBER (45) the log start offset is the partition's: by it a
+    producer tells records that were deleted from records that were lost."""
+    producer = Producer.new(wire, version)
+    producer.accept(0, 2)
+    deleted = delete_records(wire, producer.topic, 1, wire.version("DeleteRecords"))
+    expect(deleted.error_code, ErrorCode.NONE, "DeleteRecords error")
+    answer = producer.send(9)
+    expect((answer.error_code, answer.log_start_offset), (OUT_OF_ORDER, 1), "(error, log start)")
+
+
 @case("IDEM-04", "Produce", versions=V2, spec="ProducerStateEntry, NUM_BATCHES_TO_RETAIN")
 def test_each_of_the_last_five_batches_can_be_retried(wire: Wire, version: int) -> None:
     """The last five batches are all known: a retry of any gets its own first offset."""

@@ -279,8 +279,11 @@ def test_topic_ids_cannot_be_asked_for_before_version_12(wire: Wire, version: in
 
 @case("META-14", "Metadata", versions=(1, 13), spec="class Topic, isInternal", priority="P1")
 def test_internal_topics_are_marked(wire: Wire, version: int) -> None:
-    """The topics in which Kafka keeps offsets and transactions are internal, others are not."""
+    """The topics in which Kafka keeps offsets and transactions are internal, also before they
+    exist; others are not."""
     internal = {"__consumer_offsets": 0, "__transaction_state": 1}
+    for name in internal:
+        expect(wire.topic_metadata(name).is_internal, True, f"{name} is internal")
     for key_type in internal.values():
         coordinator(wire, wire.new_name(), key_type)
     if wire.topic_metadata(next(iter(internal))).error_code != ErrorCode.NONE:

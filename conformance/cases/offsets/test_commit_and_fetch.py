@@ -316,3 +316,25 @@ def test_commits_survive_a_restart(wire: Wire, version: int, examined: Examined)
     if len(wire.brokers()) > 1:
         eventually(read, lambda found: found == expected, "committed offsets are read again")
     expect(read(), expected, "committed")
+
+
+@case(
+    "OFFS-10",
+    "OffsetCommit",
+    versions=COMMIT,
+    spec="class ClassicGroup, validateOffsetCommit",
+    priority="P1",
+)
+def test_an_unknown_member_is_told_so_before_its_generation(wire: Wire, version: int) -> None:
+    """A commit of an unknown member in a wrong generation gets UNKNOWN_MEMBER_ID (25)."""
+    topic, member = wire.create_topic(), Member.stable(wire)
+    errors = try_to_commit(
+        wire,
+        member.group,
+        topic,
+        {0: 5},
+        version,
+        generation=member.generation + 5,
+        member_id="never-given",
+    )
+    expect(errors, {0: ErrorCode.UNKNOWN_MEMBER_ID}, "errors")

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from conformance.case import case, expect, expect_that
 from conformance.cases.offsets.offsets import Committed, commit, committed, listed, try_to_commit
+from conformance.cases.transactions.offsets import commit_in_transaction
 from conformance.clients.members import NOT_YET, Member, subscription
+from conformance.clients.transactions import Producer
 from conformance.target.examination import Examined
 from conformance.target.variants import SHORT_LIVED
 from conformance.wire import Wire, eventually
@@ -83,6 +85,30 @@ def test_offsets_of_a_subscribed_topic_are_kept(wire: Wire, version: int) -> Non
     )
 
 
+@case("OFFS-15", "OffsetCommit", versions=(2, 4), spec=RETENTION, priority="P1", config=SHORT_LIVED)
+def test_an_offset_that_a_transaction_may_change_does_not_expire(wire: Wire, version: int) -> None:
+    """A commit whose retention time is over stays as long as an open transaction has an offset for
+    the same partition, and expires after it."""
+    pending, other, group = wire.create_topic(), wire.create_topic(), wire.new_name("group")
+    producer = Producer.ready(wire)
+    commit(wire, group, other, {0: 1})
+    commit_in_transaction(producer, group, pending, 5)
+    for topic in (pending, other):
+        commit(wire, group, topic, {0: 4}, version, retention_ms=1)
+    eventually(
+        lambda: committed(wire, group, other).offset,
+        lambda offset: offset == -1,
+        "the commit without a transaction expires",
+    )
+    expect(committed(wire, group, pending).offset, 4, "the commit beside a transaction")
+    producer.abort()
+    eventually(
+        lambda: committed(wire, group, pending).offset,
+        lambda offset: offset == -1,
+        "the commit expires after the transaction",
+    )
+
+
 @case(
     "OFFS-22",
     "ListGroups",
@@ -107,3 +133,23 @@ def test_groups_are_listed_after_a_restart(wire: Wire, version: int, examined: E
         return groups <= {found.group_id for answer in answers for found in answer.groups}
 
     eventually(ask, bool, "every group is listed")
+
+
+@case("OFFS-15", "OffsetCommit", versions=(2, 4), spec=RETENTION, priority="P1", config=SHORT_LIVED)
+def test_offsets_of_members_that_are_no_consumers_are_kept(wire: Wire, version: int) -> None:
+    """While a group of another protocol type than consumer has members, none of its commits
+    expires: nobody knows their subscriptions."""
+    topic = wire.create_topic()
+    member = Member.stable(wire, protocol_type="other", protocols=[("any", b"")])
+    who = {"generation": member.generation, "member_id": member.member_id}
+    errors = try_to_commit(wire, member.group, topic, {0: 5}, version, retention_ms=1, **who)
+    expect(errors, {0: ErrorCode.NONE}, "errors")
+    for _ in range(2):  # the second expires in a later pass than the first
+        empty = wire.new_name("group")
+        commit(wire, empty, topic, {0: 5}, version, retention_ms=1)
+        eventually(
+            lambda group=empty: committed(wire, group, topic).offset,  # type: ignore[misc]
+            lambda offset: offset == -1,
+            "the commit of a group without members expires",
+        )
+    expect(committed(wire, member.group, topic), Committed(5), "committed")

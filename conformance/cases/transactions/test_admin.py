@@ -10,6 +10,7 @@ from conformance.case import case, expect, expect_that
 from conformance.clients.members import NOT_YET, TRANSACTION, beside
 from conformance.clients.transactions import Producer
 from conformance.target.clock import now_ms
+from conformance.target.variants import SHORT_LIVED
 from conformance.wire import Wire, eventually
 from reference_impl.wire import ErrorCode, Struct
 
@@ -160,3 +161,41 @@ def test_a_broken_pattern_is_refused(wire: Wire, version: int, pattern: str) -> 
     """A pattern that is no regular expression gets INVALID_REGULAR_EXPRESSION (128)."""
     answer = ask_to_list(Producer.ready(wire), version, transactional_id_pattern=pattern)
     expect(answer.error_code, ErrorCode.INVALID_REGULAR_EXPRESSION, "error")
+
+
+@case("TXN-51", "DescribeTransactions", spec="KIP-664, DescribeTransactions", priority="P1")
+def test_a_producer_that_begins_anew_has_no_transaction(wire: Wire, version: int) -> None:
+    """After another InitProducerId, DescribeTransactions returns the start time -1 and no
+    partitions: the last transaction is over."""
+    producer, topic = Producer.ready(wire), wire.create_topic()
+    producer.add(topic)
+    producer.send(topic, b"a")
+    producer.commit()
+    producer.init()
+    found = described(producer, version)
+    expect((found.transaction_start_time_ms, found.topics), (-1, []), "(start time, topics)")
+
+
+@case(
+    "TXN-54",
+    "DescribeTransactions",
+    spec="KIP-98, transactional.id.expiration.ms",
+    priority="P1",
+    config=SHORT_LIVED,
+)
+def test_the_transactional_id_of_an_open_transaction_is_not_forgotten(
+    wire: Wire, version: int
+) -> None:
+    """A transactional id whose transaction is open is known however long it does nothing: one that
+    is idle since later is forgotten first. Its transaction can be committed."""
+    producer, topic = Producer.ready(wire), wire.create_topic()
+    producer.add(topic)
+    idle = Producer.ready(wire)
+    eventually(
+        lambda: described(idle, version).error_code,
+        lambda error: error == ErrorCode.TRANSACTIONAL_ID_NOT_FOUND,
+        "the idle transactional id is forgotten",
+    )
+    expect(described(producer, version).transaction_state, "Ongoing", "state of the other")
+    producer.send(topic, b"a")
+    producer.commit()

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from conformance.case import case, expect
-from conformance.cases.offsets.offsets import commit
+from conformance.cases.offsets.offsets import commit, try_to_commit
 from conformance.cases.transactions.offsets import (
     add_offsets,
     offset_of,
@@ -172,3 +172,24 @@ def test_offsets_of_another_producer_are_not_added(wire: Wire, version: int) -> 
     other_epoch = try_to_add_offsets(producer, group, version, producer_epoch=producer.epoch + 1)
     expect(other_epoch, fenced, "error of another epoch")
     add_offsets(producer, group, version)
+
+
+@case(
+    "TXN-40", "TxnOffsetCommit", versions=(3, 4), spec="KIP-447; class ClassicGroup", priority="P1"
+)
+def test_a_member_commits_in_a_transaction_before_it_knows_its_assignment(
+    wire: Wire, version: int
+) -> None:
+    """While the members wait for the leader's assignment (CompletingRebalance), a member's
+    TxnOffsetCommit is accepted, unlike an OffsetCommit, which gets REBALANCE_IN_PROGRESS (27)."""
+    producer, topic, member = Producer.ready(wire), wire.create_topic(), Member.of(wire)
+    member.join()
+    expect(member.state(), "CompletingRebalance", "state of the group")
+    who: dict[str, Any] = {"generation": member.generation, "member_id": member.member_id}
+    plain = try_to_commit(wire, member.group, topic, {0: 1}, **who)
+    expect(plain, {0: ErrorCode.REBALANCE_IN_PROGRESS}, "OffsetCommit errors")
+    add_offsets(producer, member.group)
+    who = {"generation_id": member.generation, "member_id": member.member_id}
+    code = try_to_commit_offset(producer, member.group, topic, 5, version, **who)
+    expect(code, ErrorCode.NONE, "TxnOffsetCommit error")
+    producer.abort()

@@ -107,6 +107,24 @@ def test_who_asks_for_all_is_told_that_one_is_unstable(wire: Wire, version: int)
     eventually(lambda: ask(True), lambda found: found == stable, "the new offset is stable")
 
 
+@case("TXN-39", "OffsetFetch", versions=(8, 9), spec="KIP-447")
+def test_who_asks_for_all_is_not_told_of_an_offset_that_is_only_pending(
+    wire: Wire, version: int
+) -> None:
+    """An OffsetFetch for all partitions of a group, with require_stable, has no row for a partition
+    whose first offset is in an open transaction."""
+    producer, topic, group = Producer.ready(wire), wire.create_topic(2), wire.new_name("group")
+    commit(wire, group, topic, {1: 2})
+    commit_in_transaction(producer, group, topic, 5)
+    answer = group_connection(wire, group).call(
+        "OffsetFetch", version, groups=[position(group, None)], require_stable=True
+    )
+    rows = [p for t in answer.groups[0].topics for p in t.partitions]
+    found = [(p.partition_index, p.error_code, p.committed_offset) for p in rows]
+    expect(found, [(1, 0, 2)], "(partition, error, offset)")
+    producer.abort()
+
+
 @case("TXN-37", "TxnOffsetCommit", versions=(0, 4), spec="class OffsetMetadataManager, replay")
 def test_a_later_plain_commit_outlives_the_transaction(wire: Wire, version: int) -> None:
     """An offset that was committed without a transaction, after the one in the transaction, stays
