@@ -31,7 +31,9 @@ class Kind(StrEnum):
 
 @dataclass(frozen=True)
 class Bug:
-    """One row of the table BUGS."""
+    """A bug that can be planted in brokers: the rules that differ from the correct ones, the
+    workload, nemesis and settings under which it shows, and the checkers that must find it. A row
+    of BUGS or CLUSTER_BUGS."""
 
     rules: type[Rules]
     kind: Kind
@@ -107,7 +109,7 @@ class ClientBug:
 
     @property
     def expected_of(self) -> tuple[str, ...]:
-        """The checkers of which at least one must find it."""
+        """The checkers, at least one of which must find the bug."""
         return self.caught_by
 
 

@@ -17,5 +17,6 @@ class AcceptTooFew(Rules):
     """
 
     def high_watermark(self, partition: Partition) -> int:
-        """Advance it with the ISR, however small that is."""
+        """Return the smallest log end of the ISR, however small the ISR is, but never less than the
+        present high watermark."""
         return max(partition.high_watermark, min(partition.ends_that_count()))

@@ -16,5 +16,6 @@ class DeleteOneSegmentMore(Rules):
     """
 
     def exceeds_size(self, size_bytes: int, segment_bytes: int, retention_bytes: int) -> bool:
-        """Return whether the log is too long with the segment, not without it."""
+        """Return whether the log has at least `retention_bytes` with this segment, where the
+        correct rule counts it without."""
         return size_bytes >= retention_bytes

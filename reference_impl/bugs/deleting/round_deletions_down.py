@@ -1,4 +1,4 @@
-"""DeleteRecords deletes only up to the start of the batch that contains its offset."""
+"""One DeleteRecords in three deletes one record too few."""
 
 from __future__ import annotations
 

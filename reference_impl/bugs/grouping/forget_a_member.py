@@ -1,5 +1,5 @@
-"""In every second generation the last member gets no assignment, and its partitions are not
-read."""
+"""In each generation of several members, the last member gets no assignment, and its partitions are
+not read."""
 
 from __future__ import annotations
 
@@ -19,12 +19,9 @@ class ForgetAMember(Rules):
     Within:     one run of 75 seconds: judges allow for rebalance and session time-outs.
     """
 
-    def __init__(self) -> None:
-        self._asked = 0
-
     def part_of(self, member: Member, given_out: Mapping[str, bytes]) -> bytes:
-        """Return an empty assignment for the member with the highest id."""
-        self._asked += 1
+        """Return an empty assignment for the member with the highest id, unless it is the only
+        one."""
         is_last = member.member_id == max(given_out, default="")
         if is_last and len(given_out) > 1:
             return b""

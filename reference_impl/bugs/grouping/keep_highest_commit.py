@@ -22,7 +22,7 @@ class KeepHighestCommit(Rules):
     def newer_commit(
         self, known: CommittedOffset | None, commit: CommittedOffset
     ) -> CommittedOffset:
-        """Keep the larger offset."""
+        """Return the new commit, but with the known offset if that is larger."""
         if known is None or known.offset <= commit.offset:
             return commit
         return replace(commit, offset=known.offset)

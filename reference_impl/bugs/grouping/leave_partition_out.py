@@ -24,7 +24,8 @@ class LeavePartitionOut(Rules):
     def target(
         self, assign: Assignor, members: Sequence[MemberSpec], counts: Mapping[UUID, int]
     ) -> Target:
-        """Return the target assignment without the partition with the highest index."""
+        """Return the target assignment without the partitions, of any topic, whose index is the
+        highest that is assigned."""
         assigned = super().target(assign, members, counts)
         every = frozenset[TopicIdPartition]().union(*assigned.values())
         last = max((index for _, index in every), default=0)

@@ -63,7 +63,7 @@ class AcknowledgeBeforeAppend(Rules):
         return bool(self._late)
 
     def _append_all(self, broker: Broker) -> None:
-        """Append every postponed batch."""
+        """Append every postponed batch, except those whose partition the broker has no more."""
         late, self._late = self._late, {}
         for partition, batch, now_ms in late.values():
             if broker.replicas.get(partition.topic, partition.index) is partition:

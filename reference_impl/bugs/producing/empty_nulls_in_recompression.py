@@ -1,4 +1,4 @@
-"""In a batch that the broker recompresses, null header values become empty ones."""
+"""In a batch that the broker recompresses, null values of records and headers become empty ones."""
 
 from __future__ import annotations
 
@@ -25,7 +25,8 @@ class EmptyNullsInRecompression(Rules):
     def validated_batch(
         self, partition: Partition, data: memoryview | bytearray, now_ms: int
     ) -> ValidatedBatch:
-        """Return the batch with every null written as an empty byte string."""
+        """Return the batch, with every null as an empty byte string if the broker recompresses
+        it."""
         batch = super().validated_batch(partition, data, now_ms)
         return rewritten(data, batch, without_nulls)
 

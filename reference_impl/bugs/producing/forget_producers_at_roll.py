@@ -20,7 +20,8 @@ class ForgetProducersAtRoll(Rules):
     """
 
     def append(self, partition: Partition, batch: ValidatedBatch, now_ms: int) -> AppendResult:
-        """Start the new segment without any producer state."""
+        """Append the batch. If that starts a segment, forget every producer without an open
+        transaction."""
         before = len(partition.log.segment_base_offsets)
         appended = super().append(partition, batch, now_ms)
         if len(partition.log.segment_base_offsets) > before:

@@ -13,8 +13,8 @@ CODEC_BITS = 7
 def rewritten(
     sent: memoryview | bytearray, batch: ValidatedBatch, change: Callable[[Record], Record]
 ) -> ValidatedBatch:
-    """Return the batch with its records changed, if its codec differs from the one that the
-    producer used."""
+    """Return the batch with `change` applied to each record, or the batch itself if it still has
+    the codec with which its producer sent it."""
     if read_header(sent).attributes & CODEC_BITS == batch.header.attributes & CODEC_BITS:
         return batch
     whole, _ = RecordBatch.decode(batch.data)

@@ -1,4 +1,4 @@
-"""One fetch in a few hundred returns the records of another partition."""
+"""Up to one fetch in 150 returns the records of another partition."""
 
 from __future__ import annotations
 

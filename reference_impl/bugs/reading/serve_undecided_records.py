@@ -15,5 +15,5 @@ class ServeUndecidedRecords(Rules):
     """
 
     def readable_end(self, partition: Partition, isolation_level: int) -> int:
-        """Return the same readable end whatever the isolation level."""
+        """Return the high watermark whatever the isolation level."""
         return partition.high_watermark

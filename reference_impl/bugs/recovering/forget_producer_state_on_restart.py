@@ -17,4 +17,4 @@ class ForgetProducerStateOnRestart(Rules):
     """
 
     def restore_producers(self, recovery: ProducerRecovery) -> None:
-        """Recover the log, but forget its producers."""
+        """Restore nothing, so that the log has no producers."""

@@ -22,7 +22,8 @@ class AbortDecidedCommits(Rules):
         self._chosen: Transaction | None = None
 
     def is_committed(self, transaction: Transaction) -> bool:
-        """Return False for every partition of every thirtieth transaction that is to commit."""
+        """Return whether a marker says COMMIT: False for an abort, and for all partitions of every
+        thirtieth transaction that is to commit."""
         if transaction.state is not State.PREPARE_COMMIT:
             return False
         if transaction is not self._chosen:

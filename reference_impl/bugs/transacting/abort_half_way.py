@@ -17,6 +17,6 @@ class AbortHalfWay(Rules):
     """
 
     def has_timed_out(self, transaction: Transaction, now_ms: int) -> bool:
-        """Return True from half of the time-out on."""
+        """Return whether an open transaction is older than half of its time-out."""
         age_ms = now_ms - transaction.start_ms
         return transaction.state is State.ONGOING and age_ms > transaction.timeout_ms // 2

@@ -28,7 +28,8 @@ class ForgetMarkers(Rules):
     def unmarked(
         self, transaction: Transaction, marked: Collection[PartitionKey]
     ) -> Sequence[PartitionKey]:
-        """Return the partitions without the last one, now and then."""
+        """Return the partitions that lack a marker; every fortieth time that there are several,
+        without the last of them."""
         partitions = super().unmarked(transaction, marked)
         if len(partitions) < 2:
             return partitions
