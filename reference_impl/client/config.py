@@ -19,7 +19,8 @@ Parse = Callable[[Any], Any]
 
 @dataclass(frozen=True)
 class Key:
-    """One configuration key."""
+    """One configuration key: its default, and the function that turns a given value into the one to
+    use. `parse` raises ValueError with words for what the value must be."""
 
     default: Any
     parse: Parse
@@ -167,7 +168,9 @@ CONSUMER: dict[str, Key] = COMMON | {
 
 
 class Config:
-    """Checked values; `config["linger.ms"]`."""
+    """The configuration of one client: a checked value or the default for each key, read as
+    `config["linger.ms"]`. Raise ConfigError for an unknown key, a value that cannot be used, or no
+    bootstrap.servers."""
 
     def __init__(self, keys: Mapping[str, Key], given: Mapping[str, Any]) -> None:
         self._values = {name: key.default for name, key in keys.items()}
@@ -188,15 +191,16 @@ class Config:
         return self._values[name]
 
     def set_default(self, name: str, value: Any) -> None:
-        """Set a default that depends on other settings."""
+        """Set the value of a key that has none so far, since its default depends on other
+        settings."""
         if self._values[name] is None:
             self._values[name] = value
 
 
 def producer_config(given: Mapping[str, Any]) -> Config:
-    """Check a producer's configuration, and set what follows from other settings
-    (ProducerConfig.postProcessAndValidate...). Raise ConfigError if settings contradict each
-    other."""
+    """Return a producer's checked configuration, with the defaults that follow from other settings
+    (ProducerConfig.postProcessAndValidate...). Raise ConfigError if a setting is unknown or wrong,
+    or if settings contradict each other."""
     config = Config(PRODUCER, given)
     conflicts = _idempotence_conflicts(config)
     wanted = config["enable.idempotence"]
@@ -218,8 +222,8 @@ def producer_config(given: Mapping[str, Any]) -> Config:
 
 
 def _idempotence_conflicts(config: Config) -> list[str]:
-    """Return the settings that forbid idempotence (KIP-679): the default yields to them, an
-    explicit setting is refused."""
+    """Return what idempotence needs and this configuration lacks, such as "acks=all" (KIP-679):
+    then the default is no idempotence, and an explicit setting is refused."""
     conflicts = []
     if config["acks"] != -1:
         conflicts.append("acks=all")
@@ -231,8 +235,9 @@ def _idempotence_conflicts(config: Config) -> list[str]:
 
 
 def consumer_config(given: Mapping[str, Any]) -> Config:
-    """Check a consumer's configuration, and set what follows from other settings
-    (ConsumerConfig.java). Raise ConfigError if settings contradict each other."""
+    """Return a consumer's checked configuration, with the defaults that follow from other settings
+    (ConsumerConfig.java). Raise ConfigError if a setting is unknown or wrong, or if settings
+    contradict each other."""
     config = Config(CONSUMER, given)
     if config["enable.auto.commit"] and config["group.id"] is None:
         raise ConfigError("enable.auto.commit=true needs a group.id to commit for")

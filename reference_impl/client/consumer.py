@@ -50,7 +50,8 @@ class PollCall:
 
 
 class Consumer(Machine):
-    """One consumer, from its start to its end."""
+    """The state machine of one consumer: its host passes events to `step` and performs the effects
+    that come back."""
 
     noun = "consumer"
     time_limit = "default.api.timeout.ms"
@@ -122,7 +123,7 @@ class Consumer(Machine):
 
     @property
     def assignment(self) -> tuple[TopicPartition, ...]:
-        """The partitions that are read now."""
+        """The partitions that this consumer holds, including those that are paused."""
         return tuple(self._subscription.partitions)
 
     @property
@@ -132,7 +133,8 @@ class Consumer(Machine):
 
     @property
     def group_metadata(self) -> ConsumerGroupMetadata:
-        """The identity of this consumer in the group, for SendOffsetsToTransaction."""
+        """The identity of this consumer in the group, for SendOffsetsToTransaction. Raise
+        IllegalState without group.id."""
         return self._need_group().group_metadata()
 
     # --- calls --------------------------------------------------------------------------------

@@ -1,8 +1,8 @@
 """The common base of all parts of one client: the time of the event, randomness, timers, and the
 effects.
 
-A part never calls its host: it emits effects, and sets timers whose actions are run by `enter` when
-a Woken comes. The host needs one timer only, for the earliest of them.
+A part never calls its host: it emits effects, and sets timers whose actions `run_due` runs when a
+Woken comes. The host needs one timer only, for the earliest of them.
 """
 
 from __future__ import annotations
@@ -46,7 +46,8 @@ class Kernel:
         self.now_ms, self.monotonic_ms = event.now_ms, event.monotonic_ms
 
     def leave(self) -> tuple[Effect, ...]:
-        """End a step and return its effects in order."""
+        """End a step and return its effects in order, the last of them a WakeAt if the earliest
+        timer has changed."""
         earliest = min((due for due, _ in self._timers.values()), default=None)
         if earliest is not None and earliest != self._wake_at_ms:
             self.emit(WakeAt(earliest))

@@ -21,7 +21,7 @@ from reference_impl.links.effects import Effect
 
 
 class Machine(ABC):
-    """A client, from its start to its end."""
+    """The state machine of a producer or a consumer."""
 
     noun: ClassVar[str]
     """The machine's name in its error messages."""

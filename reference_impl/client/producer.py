@@ -225,7 +225,8 @@ class Producer(Machine):
         self._sender.fail_unsent(error)
 
     def _admit(self) -> None:
-        """Move waiting records into the accumulator, in the order of their arrival."""
+        """Move waiting records into the accumulator, in the order of their arrival, if their topic
+        is known and there is room. Fail those whose time is up or whose topic cannot be used."""
         still_waiting: list[WaitingSend] = []
         for position, send in enumerate(self._waiting):
             topic = self._metadata.topic(send.record.topic)

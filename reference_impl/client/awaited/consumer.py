@@ -37,7 +37,8 @@ class RebalanceListener(Protocol):
 
 
 class Consumer:
-    """A consumer whose methods are awaited. It must be closed."""
+    """The consumer of an application that awaits its calls: each method makes one call of the state
+    machine, and raises the ClientError with which that fails. It must be closed."""
 
     def __init__(self, machine: ConsumerMachine, drive: Drive) -> None:
         self.machine = machine
@@ -53,7 +54,7 @@ class Consumer:
 
     @property
     def assignment(self) -> tuple[TopicPartition, ...]:
-        """The partitions that are read now."""
+        """The partitions that this consumer holds, including those that are paused."""
         return self.machine.assignment
 
     @property
@@ -125,12 +126,12 @@ class Consumer:
         await self._driver.call(calls.Seek(partition, offset, leader_epoch))
 
     async def seek_to_beginning(self, partitions: Collection[TopicPartition] = ()) -> None:
-        """Read from the start of these partitions, or of all if none is given."""
+        """Read from the start of these partitions, or of all that are assigned if none is given."""
         await self._driver.call(calls.SeekToBeginning(frozenset(partitions)))
 
     async def seek_to_end(self, partitions: Collection[TopicPartition] = ()) -> None:
-        """Read the records that come after the end of these partitions, or of all if none is
-        given."""
+        """Read the records that come after the end of these partitions, or of all that are assigned
+        if none is given."""
         await self._driver.call(calls.SeekToEnd(frozenset(partitions)))
 
     # --- offsets ------------------------------------------------------------------------------
@@ -151,14 +152,15 @@ class Consumer:
     async def committed(
         self, partitions: Collection[TopicPartition]
     ) -> dict[TopicPartition, OffsetAndMetadata]:
-        """Return the group's committed offsets of these partitions."""
+        """Return the group's committed offsets of these partitions, without those that have
+        none."""
         offsets: dict[TopicPartition, OffsetAndMetadata] = await self._driver.call(
             calls.Committed(frozenset(partitions))
         )
         return offsets
 
     async def position(self, partition: TopicPartition) -> int:
-        """Return the offset of the next record."""
+        """Return the offset of the next record of an assigned partition, once it is known."""
         offset: int = await self._driver.call(calls.Position(partition))
         return offset
 
@@ -194,7 +196,7 @@ class Consumer:
         return {each: offset.offset for each, offset in found.items() if offset is not None}
 
     async def partitions_for(self, topic: str) -> list[int]:
-        """Return the partitions of a topic."""
+        """Return the sorted partition numbers of a topic, once they are known."""
         partitions: list[int] = await self._driver.call(calls.PartitionsFor(topic))
         return partitions
 

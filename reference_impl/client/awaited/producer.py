@@ -20,7 +20,8 @@ from reference_impl.client.values import (
 
 
 class Producer:
-    """A producer whose methods are awaited. It must be closed."""
+    """The producer of an application that awaits its calls: each method makes one call of the state
+    machine, and raises the ClientError with which that fails. It must be closed."""
 
     def __init__(self, machine: ProducerMachine, drive: Drive) -> None:
         self.machine = machine
@@ -43,7 +44,8 @@ class Producer:
         headers: Sequence[Header] = (),
     ) -> Awaitable[RecordMetadata]:
         """Hand a record over. The returned future is done when the record is acknowledged or has
-        failed."""
+        failed. Without a partition the partitioner chooses one; without a time the record gets the
+        present one."""
         record = ProducerRecord(topic, value, key, partition, timestamp_ms, headers)
         return self._driver.call(calls.Send(record))
 
@@ -67,12 +69,13 @@ class Producer:
         await self._driver.call(calls.Flush())
 
     async def partitions_for(self, topic: str) -> list[int]:
-        """Return the partitions of a topic."""
+        """Return the sorted partition numbers of a topic, once they are known."""
         partitions: list[int] = await self._driver.call(calls.PartitionsFor(topic))
         return partitions
 
     async def init_transactions(self) -> None:
-        """Fence predecessors with the same transactional.id."""
+        """Fence predecessors with the same transactional.id, and end what they left open. Await
+        this before the first transaction."""
         await self._driver.call(calls.InitTransactions())
 
     @property
@@ -88,7 +91,8 @@ class Producer:
     async def send_offsets_to_transaction(
         self, offsets: Mapping[TopicPartition, OffsetAndMetadata], group: ConsumerGroupMetadata
     ) -> None:
-        """Commit a consumer's offsets together with the transaction."""
+        """Add a consumer's offsets to the transaction: they are committed if, and only if, it
+        is."""
         await self._driver.call(calls.SendOffsetsToTransaction(offsets, group))
 
     async def commit_transaction(self) -> None:

@@ -48,7 +48,8 @@ class Coordinators:
         return self._known.get(key)
 
     def forget(self, key: Key) -> None:
-        """Forget a broker that was not the coordinator, or could not be reached."""
+        """Forget the known coordinator of this key, which was not the coordinator or could not be
+        reached."""
         self._known.pop(key, None)
 
     def find(self, key: Key, found: Found, not_found: NotFound) -> None:
@@ -79,9 +80,9 @@ class Coordinators:
         version_min: int = 0,
         version_max: int = 1 << 15,
     ) -> None:
-        """Send a request to the coordinator of this key, once it is found.
-
-        If it does not answer, find the coordinator again, since it may have moved.
+        """Send a request to the coordinator of this key, once it is found. If it does not answer,
+        forget it, since it may have moved, and call `on_failure`: the next request looks for the
+        coordinator again.
         """
 
         def failed(failure: Failure) -> None:
@@ -171,7 +172,8 @@ class OneAfterAnother:
         version_min: int = 0,
         version_max: int = 1 << 15,
     ) -> None:
-        """Send a request to the coordinator of this key, once it is found."""
+        """Send a request to the coordinator of this key, once it is found. Be busy until it is
+        answered or has failed; `on_answer` is called only with an answer."""
         self.is_busy = True
 
         def answered(answer: Struct) -> None:

@@ -23,7 +23,7 @@ TIMER = ("metadata",)
 
 @dataclass(frozen=True, slots=True)
 class Leader:
-    """The leader of a partition. node is -1 while the partition has no leader."""
+    """The leader of a partition. `node_id` is -1 while the partition has no leader."""
 
     node_id: int
     epoch: int
@@ -31,7 +31,8 @@ class Leader:
 
 @dataclass(slots=True)
 class Topic:
-    """One topic as of the newest metadata; error is not 0 when it cannot be used."""
+    """One topic as of the newest metadata. `error` is the code with which the broker described it,
+    0 if it can be used; `leaders` has one entry for each partition."""
 
     name: str
     error: int
@@ -80,7 +81,8 @@ class Metadata:
         return None
 
     def partitions(self, name: str) -> list[int]:
-        """Return the partitions of a topic, led or not."""
+        """Return the sorted partitions of a topic, with or without a leader; [] while it is
+        unknown."""
         topic = self._topics.get(name)
         return sorted(topic.leaders) if topic is not None else []
 
@@ -116,7 +118,7 @@ class Metadata:
             self._schedule(0)
 
     def want_only(self, names: list[str]) -> None:
-        """Forget all other topics."""
+        """Keep the metadata of these topics up to date, and forget all other topics."""
         self._wanted = {name: None for name in self._wanted if name in names}
         self._topics = {name: self._topics[name] for name in self._topics if name in names}
         self.want(*names)

@@ -53,7 +53,7 @@ class Network(Links):
         return self.features.get(TRANSACTION_VERSION, 0) >= 2
 
     def learn(self, nodes: Sequence[Node]) -> None:
-        """Replace the known brokers by those of a Metadata answer."""
+        """Replace the known brokers by those of a Metadata answer, unless it names none."""
         if nodes:
             self._nodes = {node.id: node for node in nodes}
 

@@ -60,8 +60,8 @@ class Handover:
         then()
 
     def give_up(self, partitions: Iterable[TopicPartition], is_member: bool, then: Then) -> None:
-        """Commit the positions (`enable.auto.commit`), tell the application, and release the
-        partitions."""
+        """Commit all positions (`enable.auto.commit`, and only as a member), tell the application,
+        release these partitions, and call `then`. A commit that fails stops nothing."""
         gone = tuple(sorted(partitions))
         self._is_giving_up = True
         self._subscription.revoke(gone)
@@ -82,7 +82,8 @@ class Handover:
             tell()
 
     def lose(self, then: Then) -> None:
-        """Report all partitions as lost: other members may have them by now."""
+        """Release all partitions, report them as lost, since other members may have them by now,
+        and call `then`."""
         lost = tuple(sorted(self._subscription.partitions))
         self._subscription.hold(())
         self._tell(Change.LOST, lost, then)

@@ -84,7 +84,8 @@ class GroupMember(ABC):
         (KIP-62)."""
 
     def change_handled(self) -> None:
-        """Continue after the application has handled the last change of its partitions."""
+        """Continue after the application has handled the last change of its partitions. Raise
+        IllegalState if there was no change."""
         self._handover.change_handled()
 
     @abstractmethod
@@ -113,4 +114,5 @@ class GroupMember(ABC):
 
     @abstractmethod
     def leave(self, then: Then) -> None:
-        """Give everything up and leave; a static member keeps its place (KIP-345)."""
+        """Give everything up, leave the group, and call `then`. A static member keeps its place
+        (KIP-345)."""

@@ -116,7 +116,8 @@ class GroupOffsets:
     def fetch(
         self, partitions: Collection[TopicPartition], on_fetched: OnFetched, on_failed: OnFailed
     ) -> None:
-        """Fetch the committed offsets of these partitions, leaving out those without a commit."""
+        """Fetch the committed offsets of these partitions. Call `on_fetched` with them, without
+        partitions that have none, or `on_failed` with the error."""
         of = request_definition(ApiKey.OFFSET_FETCH)
         topics = by_topic(partitions)
         group_id = self._key[1]
@@ -164,8 +165,9 @@ class GroupOffsets:
         self._ask(ApiKey.OFFSET_FETCH, body, answered, on_failed)
 
     def _asker(self) -> dict[str, object]:
-        """Return our member id and epoch as fields of OffsetFetch, or none: the coordinator then
-        refuses a member that missed an epoch, which must not begin at old offsets."""
+        """Return our member id and epoch as fields of OffsetFetch, so that the coordinator refuses
+        a member that missed an epoch and must not begin at old offsets. Return no fields in a
+        classic group, or while we are no member."""
         # [New in v9: KIP-848]
         member = self._member()
         if not self._has_epochs or not member.member_id:

@@ -67,7 +67,8 @@ class PartitionState:
 
 
 class Subscription:
-    """The partitions that are read."""
+    """The topics, pattern or partitions that the application asked for, and the state of every
+    partition that the consumer holds now."""
 
     def __init__(self, rules: ClientRules = CORRECT) -> None:
         self._rules = rules

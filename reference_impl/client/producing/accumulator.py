@@ -155,15 +155,15 @@ class Accumulator:
         return max(0, first.created_ms + self._linger_ms - now_ms)
 
     def take(self, queue: deque[Batch]) -> Batch:
-        """Remove and return the first batch, to be sent now."""
+        """Remove and return the first batch, to be sent now. This counts as an attempt."""
         batch = queue.popleft()
         batch.is_closed = batch.is_in_flight = True
         batch.attempts += 1
         return batch
 
     def put_back(self, batch: Batch, delay_ms: int) -> None:
-        """Queue a batch to be sent again later; batches with sequence numbers keep their order
-        (KIP-98)."""
+        """Queue a batch to be sent again later: in the order of sequence numbers (KIP-98), or first
+        of all if it has none."""
         batch.is_in_flight = False
         batch.not_before_ms = self._kernel.monotonic_ms + delay_ms
         self._insert(batch)
@@ -181,7 +181,8 @@ class Accumulator:
         queue.insert(position, batch)
 
     def split(self, batch: Batch) -> tuple[Batch, Batch]:
-        """Replace a batch that the broker found too large by its two halves, and return them."""
+        """Replace a batch that the broker found too large by its two halves. Queue and return
+        them."""
         half = len(batch.sends) // 2
         halves = []
         for sends in (batch.sends[:half], batch.sends[half:]):

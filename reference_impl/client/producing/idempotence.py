@@ -21,9 +21,9 @@ from reference_impl.wire import ApiKey, ErrorCode, Struct, request_definition
 def may_send_again(
     sequences: Sequences, batch: Batch, code: int, log_start_offset: int, is_transactional: bool
 ) -> bool:
-    """Return whether another attempt makes sense. A lost sequence number makes an idempotent
-    producer ask for a new epoch; a transactional one aborts instead
-    (TransactionManager.canRetry; KIP-360)."""
+    """Return whether it makes sense to send a batch again that was refused with this code. If its
+    sequence number is lost, note in `sequences` that an idempotent producer needs a new epoch; a
+    transactional one aborts instead (TransactionManager.canRetry; KIP-360)."""
     if sequences.rules.keeps_number(code):
         return is_retriable(code)
     numbers = sequences.of(batch.partition)
@@ -65,7 +65,8 @@ class Idempotence:
         """The reason why the cluster gives this producer no id, so that nothing can be sent."""
 
     def run(self, is_needed: bool) -> None:
-        """Change the epoch if that was requested, and get an id if there is none."""
+        """Raise the epoch if a partition must start over. Ask a broker for a producer id if there
+        is none and it is needed, for records that wait."""
         for partition in self._sequences.gaps():
             self._sequences.want_new_epoch(partition)
         self._sequences.bump_own_epoch()

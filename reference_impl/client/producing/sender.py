@@ -48,7 +48,8 @@ Asked = dict[tuple[Any, int], Batch]
 
 
 class Sender:
-    """Everything between the accumulator and the brokers."""
+    """Takes batches out of the accumulator, sends them to the leaders, and completes or fails the
+    calls that wait for their records."""
 
     def __init__(
         self,
@@ -89,7 +90,8 @@ class Sender:
                 self._send(node, batches)
 
     def _take_ready(self, is_urgent: bool) -> list[tuple[Node, list[Batch]]]:
-        """Return (leader, batches): at most one batch of each partition."""
+        """Take the batches that may be sent now, at most one of each partition. Return (leader,
+        batches) for one request to each broker, and set a timer for the other batches."""
         requests: dict[int, tuple[Node, list[Batch]]] = {}
         sizes: dict[int, int] = {}
         wait_ms = self._delivery_timeout_ms
@@ -233,7 +235,8 @@ class Sender:
     def _refused(
         self, batch: Batch, code: int, log_start_offset: int = -1, detail: str = ""
     ) -> None:
-        """Send the batch again if that makes sense and there is time, else fail it."""
+        """Queue the batch to be sent again if that makes sense and `retries` allows it, else fail
+        it. It succeeds if the code says that it is in the log."""
         batch.is_in_flight = False
         if batch.is_done:
             return
@@ -272,8 +275,8 @@ class Sender:
                 self._fail(batch, TimedOut(sentence), is_unresolved=batch.attempts > 0)
 
     def fail_unsent(self, error: ClientError) -> None:
-        """Fail the batches that were never handed to a connection, because their transaction is
-        aborted."""
+        """Fail the batches that are not in flight and have no sequence number, because their
+        transaction is aborted or the producer cannot send."""
         for batch in self._accumulator.unsent():
             self._settle_as_failed(batch, error)
 

@@ -65,14 +65,15 @@ class Sequences:
         self._to_start_over: dict[TopicPartition, None] = {}
 
     def become(self, writer: ProducerIdAndEpoch) -> None:
-        """Accept an identity that the coordinator has assigned: all sequence numbers start at 0."""
+        """Accept an identity that the coordinator has assigned: sequence numbers start at 0 in each
+        partition, once none of its batches is in flight."""
         self.writer = writer
         for partition in list(self._partitions):
             if not self._partitions[partition].in_flight:
                 del self._partitions[partition]
 
     def of(self, partition: TopicPartition) -> PartitionSequences:
-        """Return the numbers of a partition."""
+        """Return the numbers of a partition, which begin at 0 when it is first asked for."""
         if partition not in self._partitions:
             self._partitions[partition] = PartitionSequences(self.writer, self.rules)
         return self._partitions[partition]
@@ -93,7 +94,8 @@ class Sequences:
         return numbers.unresolved_after is None
 
     def assign(self, batch: Batch) -> None:
-        """Give a batch its sequence number before it is first sent."""
+        """Give a batch its sequence number before it is first sent; a retry keeps the number that
+        it has."""
         if not self.rules.needs_number(batch.has_sequence):
             return
         numbers = self.of(batch.partition)

@@ -45,7 +45,7 @@ class FetchSession:
 
     def next_request(self, wanted: dict[TopicPartition, Wanted]) -> SessionRequest:
         """Return a request with the partitions to fetch, reduced to the difference from those that
-        the broker remembers."""
+        the broker remembers, and note that it will remember them."""
         if self._epoch == INITIAL_EPOCH:
             self.partitions = dict(wanted)
             return SessionRequest(0, INITIAL_EPOCH, dict(wanted), {})

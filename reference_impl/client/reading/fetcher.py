@@ -61,7 +61,9 @@ class Fetcher:
     # --- handing out --------------------------------------------------------------------------
 
     def take(self, max_records: int) -> list[ConsumerRecord]:
-        """Return records of partitions that may be read, and move the positions past them."""
+        """Return at most this many records of partitions that may be read, and move the positions
+        past them. Drop fetched records of partitions that were given up or moved by a seek. Store a
+        corrupt batch in `error`."""
         taken: list[ConsumerRecord] = []
         kept: deque[FetchedPartition] = deque()
         while self._buffered and len(taken) < max_records:
@@ -97,7 +99,7 @@ class Fetcher:
 
     def run(self) -> None:
         """Send a Fetch to every broker that leads an assigned partition without fetched records
-        here."""
+        here, unless one to this broker is in flight."""
         here = {fetched.partition for fetched in self._buffered}
         wanted: dict[int, dict[TopicPartition, Wanted]] = {}
         nodes: dict[int, Node] = {}

@@ -105,7 +105,8 @@ class Positions:
         return missing
 
     def must_wait(self, partition: TopicPartition, state: PartitionState) -> bool:
-        """Return whether the partition was looked up a moment ago, so that it must wait."""
+        """Return whether the partition failed a moment ago, so that it must wait; a timer then
+        wakes the consumer when the time is over."""
         wait_ms = state.not_before_ms - self._kernel.monotonic_ms
         if wait_ms > 0:
             self._kernel.after(wait_ms, ("position", *partition), lambda: None)
@@ -117,7 +118,9 @@ class Positions:
         self._metadata.saw_epoch(partition, leader_epoch)
 
     def out_of_range(self, partition: TopicPartition, offset: int) -> None:
-        """Handle an offset that the leader does not have, because of retention or a truncation."""
+        """Handle an offset that the leader does not have, because of retention or a truncation:
+        reset the position as `auto.offset.reset` says, or leave an error for the next poll if it is
+        none."""
         if self._reset_to is None:
             self.error = ClientError(
                 "OFFSET_OUT_OF_RANGE",
@@ -130,7 +133,9 @@ class Positions:
     def truncated(
         self, partition: TopicPartition, position: int, end_offset: int, leader_epoch: int
     ) -> None:
-        """Handle a log that differs from what we have read, from `end_offset` on (-1: unknown)."""
+        """Handle a log that differs from what we have read, from `end_offset` on (-1: unknown). Go
+        back to that offset, or as `auto.offset.reset` says if it is unknown. If that is none, only
+        leave an error for the next poll."""
         if self._reset_to is None:
             self.error = ClientError(
                 "LOG_TRUNCATION",

@@ -19,7 +19,8 @@ from reference_impl.wire import Struct
 
 
 class Leadership:
-    """The leader's part in each rebalance."""
+    """The work of a member while it leads a classic group: it assigns the partitions in each
+    rebalance, and notices when their number has changed."""
 
     def __init__(self, metadata: Metadata, assignors: Mapping[str, Assignor]) -> None:
         self._metadata = metadata
@@ -32,7 +33,7 @@ class Leadership:
         """Topic -> the number of its partitions in the last assignment."""
 
     def end(self) -> None:
-        """Stop leading."""
+        """Forget the members and the last assignment, since this member leads no more."""
         self._members, self._counts = None, {}
 
     def begin(self, answer: Struct) -> None:
@@ -52,8 +53,8 @@ class Leadership:
         return self._members is not None and all(map(self._metadata.topic, topics))
 
     def assign(self) -> tuple[str, dict[str, bytes]]:
-        """Return the name of the protocol, and the encoded partitions of each member, for
-        SyncGroup."""
+        """Return the name of the protocol, and the encoded partitions of each waiting member, for
+        SyncGroup. After that no member waits."""
         members, self._members = self._members or {}, None
         self._counts = self._partition_counts(sorted(topics_of(members)))
         existing = {topic: count for topic, count in self._counts.items() if count}
@@ -64,7 +65,8 @@ class Leadership:
 
     @property
     def is_outdated(self) -> bool:
-        """Whether the number of partitions has changed, so that they must be assigned again."""
+        """Whether the number of partitions of a topic has changed since this leader's last
+        assignment, so that they must be assigned again. False if it has assigned none."""
         return self._counts != self._partition_counts(self._counts)
 
     def _partition_counts(self, topics: Iterable[str]) -> dict[str, int]:

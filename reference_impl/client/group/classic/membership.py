@@ -241,8 +241,8 @@ class ClassicMembership(GroupMember):
         self._stop()
 
     def leave(self, then: Then) -> None:
-        """Give everything up and leave; a static member stays in the group, since it may come back
-        (KIP-345)."""
+        """Give everything up, leave, and call `then`. A static member stays in the group, since it
+        may come back (KIP-345)."""
 
         def gone() -> None:
             self._send_leave("the consumer is being closed or unsubscribed", then)
@@ -257,8 +257,9 @@ class ClassicMembership(GroupMember):
             self._give_up(self._subscription.partitions, gone)
 
     def _send_leave(self, reason: str, then: Then) -> None:
-        """Send LeaveGroup and ignore the answer: if the request gets lost, the session times
-        out."""
+        """Send LeaveGroup, and call `then` after the answer or a failure: if the request gets lost,
+        the session times out. A static member, or one without an id or a known coordinator, sends
+        nothing."""
         node = self._coordinators.known(self._key)
         if self._instance_id is not None or not self._member_id or node is None:
             then()

@@ -95,8 +95,9 @@ class ConsumerHeartbeats:
         return self._under_way is not None and field in self._under_way
 
     def leave(self, member: ConsumerGroupMetadata, then: Callable[[], None]) -> None:
-        """Send a heartbeat that leaves the group, for good or (a static member) for a while. The
-        answer does not matter: if the request gets lost, the session times out."""
+        """Stop the series, send a heartbeat that leaves the group, for good or (a static member)
+        for a while, and call `then` after the answer or a failure: if the request gets lost, the
+        session times out. Without a known coordinator, send nothing."""
         self.stop()
         node = self._coordinators.known(self._key)
         if node is None:

@@ -37,7 +37,8 @@ class TransactionPartitions:
 
     @property
     def is_first_question(self) -> bool:
-        """Whether the next request to the coordinator is the first of the transaction."""
+        """Whether no partition is part of the transaction yet, so that the coordinator may still be
+        ending the last one."""
         return not self._added
 
     def want(self, partition: TopicPartition) -> None:
@@ -50,8 +51,8 @@ class TransactionPartitions:
         self._added.add(partition)
 
     def ask(self) -> tuple[TopicPartition, ...]:
-        """Return the partitions to request now: those that were requested without an answer, else
-        all that records were sent to."""
+        """Return the partitions to request now, and note them as requested: those that were
+        requested without an answer, else all that records were sent to."""
         if not self._asked:
             self._asked, self._wanted = self._wanted, {}
         return tuple(self._asked)

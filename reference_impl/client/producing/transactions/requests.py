@@ -43,8 +43,8 @@ def add_partitions(writer: Fields, partitions: Iterable[TopicPartition]) -> Fiel
 
 
 def commit_offsets(writer: Fields, pending: PendingOffsets) -> Fields:
-    """Return the request that commits a group's offsets in a transaction. The generation in it
-    fences a consumer that has left the group (KIP-447)."""
+    """Return the fields of TxnOffsetCommit, which commits a group's offsets in a transaction. The
+    generation in it fences a consumer that has left the group (KIP-447)."""
     group = pending.group
     return writer | {
         "group_id": group.group_id,

@@ -46,7 +46,8 @@ being written, which takes less than 100 ms
 
 
 class Transactions:
-    """The transactional side of a producer."""
+    """The transactional side of a producer: its state, and the requests to coordinators that lead
+    from one state to the next."""
 
     def __init__(
         self,
@@ -78,13 +79,15 @@ class Transactions:
     # --- what the application asks ------------------------------------------------------------
 
     def init(self, call_id: int) -> None:
-        """Handle InitTransactions; a second call during the first waits with it."""
+        """Handle InitTransactions; a second call during the first waits with it. Raise IllegalState
+        if the producer was initialized before."""
         if self.state != State.INITIALIZING:
             self._move(Move.INIT)
         self._waiting_calls.append(call_id)
 
     def begin(self) -> None:
-        """Handle BeginTransaction, which sends nothing yet."""
+        """Handle BeginTransaction, which sends nothing yet. Raise IllegalState if a transaction is
+        open, or InitTransactions is not done."""
         self._move(Move.BEGIN)
         self.is_v2 = self._network.has_transactions_v2
 
@@ -113,7 +116,9 @@ class Transactions:
         offsets: Mapping[TopicPartition, OffsetAndMetadata],
         group: ConsumerGroupMetadata,
     ) -> None:
-        """Handle SendOffsetsToTransaction."""
+        """Handle SendOffsetsToTransaction: queue the offsets to be sent to their group's
+        coordinator; without any the call is complete. Raise an error unless a transaction is
+        open."""
         self.check_in_transaction("send_offsets_to_transaction")
         if not offsets:
             self._kernel.complete(call_id)
@@ -165,8 +170,9 @@ class Transactions:
     # --- what goes wrong ----------------------------------------------------------------------
 
     def problem(self, error: ClientError, *, spends_epoch: bool = True) -> None:
-        """Note an error that an abort repairs. Sequence numbers are in doubt, so they start over
-        after it."""
+        """Note an error: from now on an open transaction can only be aborted. If the error is
+        fatal, the producer can only be closed. spends_epoch: whether sequence numbers are in doubt,
+        so that they start over after the abort."""
         if error.fatal:
             self.fail_for_good(error)
             return

@@ -50,7 +50,8 @@ class Assignor:
     def assign(
         self, partitions: Mapping[str, int], members: Mapping[str, MemberSubscription]
     ) -> Assignment:
-        """Return the assignment. partitions: existing topic -> number of its partitions."""
+        """Return the partitions of each member, an empty list for a member that gets none.
+        partitions: existing topic -> number of its partitions."""
         raise NotImplementedError
 
 

@@ -82,8 +82,8 @@ class Balance:
             self.assigned[member][partition] = None
 
     def level(self, kept: set[TopicPartition]) -> None:
-        """Do step 3: move partitions between members. It ends, since each move makes the sum of the
-        squares of the sizes smaller."""
+        """Do step 3: move partitions between members until the assignment is balanced. It ends,
+        since each move makes the sum of the squares of the sizes smaller."""
         while (move := self._move(kept)) is not None:
             partition, giver, taker = move
             del self.assigned[giver][partition]
@@ -117,7 +117,8 @@ class StickyAssignor(Assignor):
     def target(
         self, partitions: Mapping[str, int], members: Mapping[str, MemberSubscription]
     ) -> Assignment:
-        """Return the final assignment."""
+        """Return the balanced assignment that the group is to reach, whoever still owns a
+        partition."""
         claims = {member_id: self.claim(member) for member_id, member in members.items()}
         balance = Balance(partitions, members)
         kept = balance.keep(claims)
