@@ -225,7 +225,7 @@ def api_key(name: str) -> ApiKey:
 
 def valid_versions(key: int, kafka_version: str = LATEST, *, stable: bool = False) -> range:
     """Return the versions of an API in one Kafka version; with `stable`, without a last one that is
-    still marked unstable."""
+    still marked unstable. Return an empty range if that Kafka lacks the API."""
     if key not in api_keys(kafka_version):
         return range(0)
     definition = request_definition(key, kafka_version)

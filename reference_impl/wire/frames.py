@@ -56,8 +56,9 @@ class FrameReader:
         return len(self._partial)
 
     def feed(self, data: bytes | bytearray | memoryview) -> list[bytearray]:
-        """Return the frames that these bytes complete. If an impossible size follows them, the
-        frames before it are returned first, and the next call raises, even one with no bytes."""
+        """Return the frames, without their sizes, that these bytes complete. Raise Malformed at an
+        impossible size; if frames come before it, return them first, and let the next call raise,
+        even one with no bytes."""
         if not self._partial and len(data) >= 4 and self._size_at(data) == len(data) - 4:
             frame = bytearray(data)
             del frame[:4]  # bytearray drops from the front without copying
@@ -134,8 +135,8 @@ def _flexible_versions(kind: str, api_key: int) -> range:
 
 @lru_cache(4096)
 def request_header_version(api_key: int, version: int) -> int:
-    """Return the version of RequestHeader for this request
-    (ApiMessageType.requestHeaderVersion)."""
+    """Return the version of RequestHeader for this request (ApiMessageType.requestHeaderVersion).
+    Raise Malformed for an unknown api key."""
     if api_key == CONTROLLED_SHUTDOWN and version == 0:
         return 0  # from before client ids: no client_id at all
     return 2 if version in _flexible_versions("request", api_key) else 1
@@ -143,7 +144,8 @@ def request_header_version(api_key: int, version: int) -> int:
 
 @lru_cache(4096)
 def response_header_version(api_key: int, version: int) -> int:
-    """Return the version of ResponseHeader for this response (ApiMessageType)."""
+    """Return the version of ResponseHeader for this response (ApiMessageType). Raise Malformed for
+    an unknown api key."""
     if api_key == API_VERSIONS:
         return 0
     return 1 if version in _flexible_versions("response", api_key) else 0
@@ -153,8 +155,9 @@ def decode_request_header(
     frame: bytes | bytearray | memoryview, tags_max: int | None = None
 ) -> tuple[RequestHeader, int]:
     """Return the header of a request and the position of its body. The API version may be
-    unsupported: a broker answers ApiVersions even then (KIP-511). Raise TooManyElements if there
-    are more than tags_max tagged fields."""
+    unsupported: a broker answers ApiVersions even then (KIP-511). Raise Malformed if the bytes are
+    no header or the api key is unknown, TooManyElements if there are more than tags_max tagged
+    fields."""
     try:
         return _decode_request_header(memoryview(frame), tags_max)
     except (struct.error, IndexError):
@@ -242,7 +245,7 @@ def decode_request(
     frame: bytes | bytearray | memoryview, kafka_version: str | None = None
 ) -> tuple[RequestHeader, Struct]:
     """Return (header, body) of a request without its size; bytes after the body are ignored, as
-    brokers do (WIRE-21)."""
+    brokers do (WIRE-21). Raise Malformed if the bytes are no request."""
     view = memoryview(frame)
     header, start = decode_request_header(view)
     definition = _of_api("request", header.api_key, header.api_version, kafka_version)
@@ -303,8 +306,8 @@ def decode_response(
     api_version: int,
     kafka_version: str | None = None,
 ) -> tuple[int, Struct]:
-    """Return (correlation id, body) of a response without its size. Raise if there are bytes after
-    the body."""
+    """Return (correlation id, body) of a response without its size. Raise Malformed if the bytes
+    are not exactly that."""
     view = memoryview(frame)
     correlation_id, start = decode_response_header(view, api_key, api_version)
     definition = _of_api("response", api_key, api_version, kafka_version)
@@ -313,8 +316,8 @@ def decode_response(
 
 @lru_cache(4096)
 def _of_api(kind: str, api_key: int, api_version: int, kafka_version: str | None) -> Any:
-    """Return the message definition of this API from the newest Kafka version that has this API
-    version. Raise Malformed if none has it."""
+    """Return the message definition of this API, from the given Kafka version or else the newest
+    that has this API version. Raise Malformed if none has it."""
     find = request_definition if kind == "request" else response_definition
     if kafka_version is not None:
         return find(api_key, kafka_version)

@@ -30,7 +30,8 @@ def encode_versioned(of: Definition, message: Struct, version: int) -> bytes:
 
 
 def decode_versioned(of: Definition, data: Bytes) -> tuple[int, Struct]:
-    """Return (version, message) of bytes in the form that `encode_versioned` writes."""
+    """Return (version, message) of bytes in the form that `encode_versioned` writes. Raise
+    Malformed for other bytes."""
     version = _int16(data, of.name)
     return version, of.decode(memoryview(data)[2:], version)
 
@@ -60,7 +61,8 @@ def decode_record(
 def encode_record(
     key: Struct, value: Struct | None, version: int = 0
 ) -> tuple[bytes, bytes | None]:
-    """Return (key, value) of one coordinator record, the value in this version."""
+    """Return (key, value) of one coordinator record as bytes, the value in this version. The value
+    None, of a tombstone, stays None."""
     key_bytes = encode_key(definition(type(key).__name__), key)
     if value is None:
         return key_bytes, None

@@ -21,7 +21,8 @@ KAFKA_VERSIONS = (LATEST, "3.9.1")
 
 
 def table(kafka_version: str = LATEST) -> dict[str, dict[str, Any]]:
-    """Return the derived field tables of one Kafka version."""
+    """Return the derived field tables of one Kafka version: name of a message -> its row. Raise
+    ValueError for a version without tables."""
     return _table(kafka_version)
 
 
@@ -43,7 +44,8 @@ def names(kafka_version: str = LATEST) -> tuple[str, ...]:
 
 
 def definition(name: str, kafka_version: str = LATEST) -> Definition:
-    """Return a message by Kafka's name, e.g. "ProduceRequest" or "OffsetCommitKey"."""
+    """Return a message by Kafka's name, e.g. "ProduceRequest" or "OffsetCommitKey". Raise
+    ValueError if this Kafka has no such message."""
     return _definition(name, kafka_version)
 
 
@@ -74,17 +76,17 @@ def _of_api(kind: str, api_key: int, kafka_version: str) -> Definition:
 
 
 def request_definition(api_key: int, kafka_version: str = LATEST) -> Definition:
-    """Return the request of an API."""
+    """Return the request of an API. Raise Malformed if this Kafka version lacks it."""
     return _of_api("request", api_key, kafka_version)
 
 
 def response_definition(api_key: int, kafka_version: str = LATEST) -> Definition:
-    """Return the response of an API."""
+    """Return the response of an API. Raise Malformed if this Kafka version lacks it."""
     return _of_api("response", api_key, kafka_version)
 
 
 @lru_cache(None)
 def api_keys(kafka_version: str = LATEST) -> tuple[int, ...]:
-    """Return the API keys of this Kafka version."""
+    """Return the API keys of this Kafka version, in ascending order."""
     kinds = _by_api_key(kafka_version)
     return tuple(sorted(key for kind, key in kinds if kind == "request"))

@@ -118,8 +118,8 @@ def compression_of(attributes: int) -> Compression:
 
 
 def read_header(buffer: Buffer, position: int = 0) -> BatchHeader:
-    """Read the header at this position. Raise CorruptRecord if its magic or length is impossible;
-    nothing else is checked."""
+    """Read the header at this position. Raise CorruptRecord if the bytes are too few, or its magic
+    or length is impossible; nothing else is checked."""
     if len(buffer) - position < HEADER_BYTES:
         raise _too_few(buffer, position)
     # This does the same as `_make`, but faster.

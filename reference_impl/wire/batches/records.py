@@ -93,7 +93,7 @@ def varint(value: int) -> bytes:
 
 def read_varint(buffer: bytes, position: int, shift_max: int = 28) -> tuple[int, int]:
     """Return (value, position after it) of a zigzag varint: at most 5 bytes, or 10 if shift_max is
-    63. Raise CorruptRecord if it is longer."""
+    63. Raise CorruptRecord if it is longer, IndexError if the bytes end before it does."""
     byte = buffer[position]
     if byte < 0x80:
         return (byte >> 1) ^ -(byte & 1), position + 1
@@ -271,7 +271,8 @@ class RecordBatch:
 
     @property
     def compression(self) -> Compression:
-        """The compression codec of the records."""
+        """The compression codec of the records. Raise CorruptRecord for the unused codes 5, 6 and
+        7."""
         return compression_of(self.attributes)
 
     @property

@@ -20,7 +20,7 @@ VERSION_MAX = 0x7FFF
 
 def parse_versions(text: str | None) -> range:
     """Parse a range of versions as Kafka's message definitions write it: "3-13", "9+", "0" or
-    "none"."""
+    "none". Return an empty range for "none" and for None."""
     if text is None or text == "none":
         return range(0)
     if text.endswith("+"):
@@ -146,7 +146,8 @@ class StructType:
 def struct_type(
     name: str, rows: list[Any], shared: dict[str, list[Any]], known: dict[str, StructType]
 ) -> StructType:
-    """Build a struct from its rows; `shared` are the message's common structs by name."""
+    """Build a struct from its rows, unless one with this name is in `known`, and add it there.
+    `shared` are the message's common structs by name."""
     if name in known:
         return known[name]
     fields = tuple(_field(row, shared, known) for row in rows)

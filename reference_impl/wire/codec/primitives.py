@@ -156,8 +156,8 @@ def encoded_length(kind: str, flexible: bool, length: int) -> bytes:
 
 
 def checked_length(length: int, kind: str, nullable: bool) -> None:
-    """Accept the negative length -1 (null) if null is allowed. Raise for any other negative
-    length."""
+    """Accept the negative length -1 (null) if null is allowed, else raise Malformed, as for any
+    other length below 0. The caller has checked that it is below 0."""
     if length != -1:
         raise Malformed(f"{kind} has the negative length {length}")
     if not nullable:
@@ -254,8 +254,8 @@ def blob(kind: str, flexible: bool, nullable: bool) -> Codec:
 
 
 def checked_count(count: int, nullable: bool, item_size: int, left: int) -> None:
-    """Raise for a count of items that cannot fit into the bytes left, before a list of them is
-    built."""
+    """Raise Malformed for a count of items that cannot fit into the bytes left, before a list of
+    them is built, and for a negative one other than an allowed -1 (null)."""
     if count < 0:
         checked_length(count, "array", nullable)
     elif count * item_size > left:

@@ -74,7 +74,8 @@ class Definition:
         return self.struct_class(name)(**fields)
 
     def struct_class(self, name: str) -> type[Struct]:
-        """Return the class of a struct inside this message, by Kafka's name for it."""
+        """Return the class of a struct inside this message, by Kafka's name for it. Raise TypeError
+        if the message has no such struct."""
         if name not in self._structs:
             raise TypeError(
                 f"{self.name} has no struct {name!r}; it has {', '.join(self._structs)}"
@@ -82,14 +83,16 @@ class Definition:
         return self._structs[name].cls
 
     def encode(self, message: Struct, version: int) -> bytes:
-        """Return the bytes of a message, in this version."""
+        """Return the bytes of a message, in this version. Raise Malformed if there is no such
+        version, or a value does not fit into its field."""
         return b"".join(self.encode_parts(message, version))
 
     def encode_parts(
         self, message: Struct, version: int, elements_max: int | None = None
     ) -> list[Any]:
         """Return the bytes of a message as parts that the caller joins or writes one after the
-        other. Raise TooManyElements if its arrays have more than elements_max elements."""
+        other. Raise Malformed as `encode` does, TypeError for another message, TooManyElements if
+        its arrays have more than elements_max elements."""
         codec = self._codec(version, elements_max)
         # By name: a message of another Kafka's table may be spoken in a version both have.
         if type(message).__name__ != self.name:
@@ -115,8 +118,9 @@ class Definition:
         self, data: bytes | bytearray | memoryview, version: int, elements_max: int | None = None
     ) -> tuple[Struct, int]:
         """Decode the message at the start of these bytes; return (message, its length). Brokers
-        tolerate further bytes after it (RequestContext.parseRequest). Raise TooManyElements if its
-        arrays have more than elements_max elements."""
+        tolerate further bytes after it (RequestContext.parseRequest). Raise Malformed for other
+        bytes or an unknown version, TooManyElements if its arrays have more than elements_max
+        elements."""
         codec = self._codec(version, elements_max)
         try:
             return codec.read(memoryview(data), 0)

@@ -63,7 +63,8 @@ def compact_field(field: dict[str, Any]) -> list[Any]:
 
 
 def compact_message(definition: dict[str, Any], module: str) -> dict[str, Any]:
-    """Return one line of the table."""
+    """Return a message's entry in the table. module: the jar's module, kept for coordinator
+    records."""
     message: dict[str, Any] = {"type": definition["type"]}
     if "apiKey" in definition:
         message["api_key"] = definition["apiKey"]
@@ -105,7 +106,8 @@ def render(table: dict[str, dict[str, Any]]) -> str:
 
 
 def main(arguments: list[str]) -> int:
-    """Print the table that is derived from the jars in one folder."""
+    """Print the table that is derived from the jars in one folder. Return the exit status, 2 for
+    other arguments."""
     if len(arguments) != 1 or not any(Path(arguments[0]).glob("kafka-clients-*.jar")):
         print(
             "derive: expected one folder which holds kafka-clients-VERSION.jar and its"
