@@ -33,8 +33,9 @@ class LoginRefused(OSError):
 
 
 def login(access: Access) -> Exchange:
-    """Return a generator that yields the requests of a login and is sent their responses. It raises
-    LoginRefused."""
+    """Yield the framed requests of a login, and be sent their responses. Return the milliseconds
+    for which the session lasts (0: without end). Raise LoginRefused if the broker refuses, or its
+    response cannot be read."""
     versions = yield from _versions()
     mechanism = access.mechanism or ""
     answer = yield from _ask(ApiKey.SASL_HANDSHAKE, versions, mechanism=mechanism)

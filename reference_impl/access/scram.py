@@ -43,7 +43,7 @@ class Scram:
 
     def final(self, server_first: bytes, nonce: str | None = None) -> bytes:
         """Return the client's final message with its proof; nonce: by default the one of the
-        server."""
+        server. Raise KeyError or ValueError if the server's first message cannot be read."""
         self.server_first = server_first.decode()
         channel = base64.b64encode(self.header.encode()).decode()
         self.final_without_proof = f"c={channel},r={nonce or self.answered('r')}"

@@ -73,8 +73,8 @@ class ClientDriver:
         task.add_done_callback(self._spawned.discard)
 
     def close(self) -> None:
-        """Close the connections and cancel the timer; the state machine must have been closed
-        before."""
+        """Close the connections, and cancel the timer and the spawned coroutines other than the
+        caller's own. Pending calls are not answered: close the state machine first."""
         current = asyncio.current_task(self._loop) if self._loop.is_running() else None
         for task in self._spawned - {current}:
             task.cancel()

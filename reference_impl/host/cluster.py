@@ -52,8 +52,8 @@ class Size:
 def settings_of_nodes(
     size: Size, data: Path, given: Mapping[str, str]
 ) -> dict[int, dict[str, str]]:
-    """Return the settings of each node. Raise BadConfig if a setting is given that must differ
-    between nodes.
+    """Return the settings of each node. Raise BadConfig if a number of nodes, controllers or ports
+    is impossible, or a setting is given that must differ between nodes.
 
     Node i listens for clients at the first port + i - 1; the controllers' ports follow.
     """

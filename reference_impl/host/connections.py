@@ -172,12 +172,12 @@ class Connections:
             connection.abandon()
 
     def close(self) -> None:
-        """Close all connections."""
+        """Close all connections without telling `on_lost`."""
         for connection in self._open.values():
             connection.abandon()
         self._open.clear()
 
     def lost(self, destination: Destination, reason: str) -> None:
-        """Forget a connection that is gone, or was never established."""
+        """Forget a connection that is gone, or was never established, and tell `on_lost`."""
         self._open.pop(destination, None)
         self._on_lost(destination, reason)

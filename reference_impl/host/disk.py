@@ -61,8 +61,8 @@ def _opened_to_write(path: str) -> BinaryIO:
 
 
 def files_open_max() -> int:
-    """Return half of the number of files that the process may open; the other half is for
-    connections."""
+    """Return half of the number of files that the process may open, from 16 to 4096; the other half
+    is for connections."""
     soft, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
     if soft == resource.RLIM_INFINITY:
         return 4096
@@ -192,7 +192,8 @@ class Disk:
     # -- Storage -------------------------------------------------------------------------------
 
     def open(self, path: str, *, create: bool = False) -> File:
-        """Open the file at `path`; with `create`, create an empty one if there is none."""
+        """Open the file at `path`; with `create`, create an empty one if there is none. Raise
+        StorageError if it does not exist or is not a regular file."""
         with _speaking(path):
             try:
                 return DiskFile(self, path, _regular_size(path))
@@ -210,8 +211,9 @@ class Disk:
                 return file.read()
 
     def write_atomically(self, path: str, data: Buffer, *, sync: bool = True) -> None:
-        """Write to a temporary file, sync it, rename it to `path`, and sync the directory
-        (Utils.atomicMoveWithFallback)."""
+        """Write to a temporary file and rename it to `path` (Utils.atomicMoveWithFallback). With
+        `sync`, sync the file before that, and the directory after it. After an error remove the
+        temporary file."""
         beside = path + ".tmp"
         with _speaking(path):
             try:

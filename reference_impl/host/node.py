@@ -111,8 +111,9 @@ class NodeHost:
         resolve: Mapping[str, str] | None = None,
         steps_in: Path | None = None,
     ) -> None:
-        """Run the node. on_fatal gets the reason why it must end. resolve: host name -> address,
-        used before the system's resolver. steps_in: the directory of the file of longest steps."""
+        """Prepare to run the node, which `start` begins. on_fatal gets the reason why it must end.
+        resolve: host name -> address, used before the system's resolver. steps_in: the directory of
+        the file of longest steps."""
         self.node = node
         self.connections: dict[int, Answerable] = {}
         self.turn_is_over: Callable[[], bool] = never
@@ -145,11 +146,12 @@ class NodeHost:
         }
 
     def start(self) -> None:
-        """Open the data directory. Raise the core's errors."""
+        """Start the node, which opens its data directory. Raise the error of the core if it cannot,
+        such as StorageError or CorruptLog."""
         self._deliver(Started(*moment()))
 
     def when_unfenced(self, call: Callable[[], None]) -> None:
-        """Call this once the controller has unfenced the broker."""
+        """Call this as soon as the controller has unfenced the broker: now, if it has already."""
         self._when_unfenced = call
         self._note_unfenced()
 
@@ -197,8 +199,8 @@ class NodeHost:
         self._longest.note(ended_s - began_s, ended_s, partial(_named, event))
 
     def _failed(self, effect: Failed) -> None:
-        """Close the connection that caused an error inside the broker; the broker itself
-        continues."""
+        """Log an error inside the broker and close the connection that caused it; the broker itself
+        continues, unless its storage has failed."""
         if isinstance(effect.error, StorageError):
             self._on_fatal(f"the broker cannot continue without its disk: {effect.error}")
             return

@@ -224,7 +224,8 @@ class Link:
         self._links.close(self, f"{name} was not answered within {query.timeout_ms} ms")
 
     def broke(self, reason: str) -> None:
-        """Fail all requests of a connection that is lost."""
+        """Fail all requests of a connection that is lost, sent or waiting. The next request
+        reconnects, but not before the back-off is over."""
         kernel = self._links.kernel
         self.versions, self._is_opening, self._is_throttled = None, False, False
         kernel.cancel(("reconnect", *self._key))
@@ -253,7 +254,8 @@ class Links:
         self._links: dict[Destination, Link] = {}
 
     def to(self, destination: Destination) -> Link:
-        """Return a connection, opened with its first request."""
+        """Return the link to this destination, always the same one. Its connection is opened with
+        the first request."""
         if destination not in self._links:
             self._links[destination] = Link(self, destination)
         return self._links[destination]
@@ -271,6 +273,6 @@ class Links:
             link.broke(f"{destination.host}:{destination.port}: {reason}")
 
     def close(self, link: Link, reason: str) -> None:
-        """Close a connection from this side."""
+        """Close a connection from this side, and fail its requests."""
         self.kernel.emit(HangUp(link.destination))
         link.broke(f"{link.destination.host}:{link.destination.port}: {reason}")

@@ -93,7 +93,8 @@ def make_plan(
 
 
 def check_cluster_id(cluster_id: str | None) -> None:
-    """Raise BadConfig for a text that is not a cluster id."""
+    """Raise BadConfig for a text that is not a cluster id. Accept None and "", which stand for no
+    id."""
     try:
         uuid_of(cluster_id or uuid_text(UUID(int=0)))
     except ValueError:
@@ -118,8 +119,8 @@ def check_port(port: int | None) -> None:
 
 
 def chosen_directory(data: str | None, config: Mapping[str, str]) -> Path:
-    """Return the data directory: that of --data or of log.dirs, else a new temporary one. Raise
-    BadConfig if the two differ or are several."""
+    """Return the data directory: that of --data or of log.dirs, else a temporary one, which is
+    created and named on standard error. Raise BadConfig if the two differ or are several."""
     wanted = config.get("log.dirs") or config.get("log.dir")
     if data is not None and wanted is not None and data != wanted:
         raise BadConfig(f"--data {data} contradicts log.dirs={wanted}: give only one of them")

@@ -32,8 +32,8 @@ class BusyPoll:
         self._is_polling = False
 
     def arrived(self) -> None:
-        """Record that a client has sent something soon after an answer, so that busy polling
-        pays."""
+        """Note that a client has sent something. Polling is worth it from now on only if this came
+        within POLL_S of the last answer."""
         self._is_worth_it = time.monotonic() - self._answered_s < POLL_S
 
     def answered(self) -> None:

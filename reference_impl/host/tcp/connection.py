@@ -95,7 +95,8 @@ class Connection(asyncio.Protocol):
 
     @property
     def is_at_long_work(self) -> bool:
-        """Whether another thread works on a request or response of this client."""
+        """Whether a long request of this client is being worked on: it has given way to others, or
+        another thread decodes it or encodes its response."""
         return self._gave_way or self._is_aside
 
     @property

@@ -18,7 +18,8 @@ LATEST_S = 60.0
 
 
 class GarbageCollection:
-    """Decides when Python collects the oldest generation of objects."""
+    """Decides, until `close`, when Python collects the oldest generation of objects. Creating it
+    runs a collection, and exempts what is left from all later ones."""
 
     def __init__(self, now_s: float) -> None:
         self._thresholds = gc.get_threshold()

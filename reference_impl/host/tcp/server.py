@@ -49,7 +49,7 @@ ASIDE_S = 0.001
 
 def connections_max() -> float:
     """Return how many connections the process may have and still have enough descriptors for its
-    files."""
+    files; infinity if it may open any number of files."""
     soft, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
     if soft == resource.RLIM_INFINITY:
         return math.inf
@@ -162,8 +162,8 @@ class Server:
             self._garbage.close()
 
     def joined(self, connection: Connection) -> None:
-        """Register a new connection. If there are too many, close the one that has been silent
-        longest."""
+        """Register a new connection, and tell the node of it. If there are too many, close the one
+        that has been silent longest. Hold it back while the limits of connections demand that."""
         self._connections.add(connection)
         if len(self._connections) > self._connections_max:
             # Close connections without any request first: they may be a burst of new ones.
@@ -180,7 +180,7 @@ class Server:
             self._admission.arrived(connection)
 
     def left(self, connection: Connection) -> None:
-        """Forget a client that is gone."""
+        """Forget a client that is gone, and tell the node and the limits of connections."""
         self._connections.discard(connection)
         if self._admission is not None:
             self._admission.left(connection)

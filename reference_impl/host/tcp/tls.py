@@ -12,7 +12,8 @@ from reference_impl.core.security.listeners import Tls
 
 
 def server_context(listener: str, tls: Tls) -> ssl.SSLContext:
-    """Return the TLS context of a listener. Raise BadConfig with one sentence."""
+    """Return the TLS context of a listener. Raise BadConfig if its key or certificates cannot be
+    loaded."""
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     if tls.key is not None and tls.chain is not None:
         _load_text(context, listener, tls.key, tls.chain, tls.password)

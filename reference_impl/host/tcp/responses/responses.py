@@ -69,7 +69,8 @@ class Responses:
         self, parts: Sequence[bytes | Slice], progressed: Callable[[], None], ended: Ended
     ) -> None:
         """Send a response parts of which lie in files, after those that were kept. Call
-        `progressed` after each part, and `ended` after the last one or after an error."""
+        `progressed` after each part, and `ended` after the last one or after an error. Do nothing
+        if the connection is closed or closing."""
         transport = self._transport
         if transport is None or transport.is_closing():
             return
