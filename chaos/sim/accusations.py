@@ -25,7 +25,8 @@ Rows = list[Row]
 
 
 def accusations(rows: pl.DataFrame, heard: Heard) -> list[str]:
-    """Return a sentence for each false report of a client, and for each breach of the protocol."""
+    """Return a sentence for each false report of a reference client in the rows of a history, and
+    for each breach of the protocol by one. heard: what its connections have carried."""
     mine = rows.filter(pl.col("client") == CLIENT).sort("t_invoke_ns", "op_id", "record_index")
     by_kind: dict[str, Rows] = defaultdict(list)
     for row in mine.iter_rows(named=True):

@@ -111,7 +111,7 @@ class Connections:
             connection.abandon()
 
     def close(self) -> None:
-        """Close all connections."""
+        """Close all connections without reporting that back."""
         for connection in self._open.values():
             connection.abandon()
         self._open.clear()

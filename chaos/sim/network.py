@@ -101,7 +101,7 @@ class Line:
 
     @property
     def conditions(self) -> Conditions:
-        """The present conditions (delay, rate, state) on the path from the source to the
+        """The present conditions (delay, loss, state) on the path from the source to the
         address."""
         return self.network.conditions[self.source, self.address]
 
@@ -112,7 +112,7 @@ class Line:
         self.network.carry(self, True, lambda: self.network.to_server(self, frame))
 
     def answer(self, frame: bytes) -> None:
-        """Send an answer."""
+        """Send an answer, or end the connection instead if the conditions have `reset_after_s`."""
         if (after_s := self.conditions.reset_after_s) is not None:
             self.network.agenda.after(after_s, lambda: self.network.cut(self, "reset by peer"))
         else:
@@ -165,7 +165,8 @@ class Network:
         source: int = CLIENTS,
     ) -> None:
         """Connect a client, or a node, to an address. Call `opened`, and from then on `received`
-        and `ended`; or, if the connection fails, only `ended` with the reason."""
+        and `ended`; or, if the connection fails, only `ended` with the reason. While packets do not
+        pass, wait for the next heal."""
         where = (address[0], address[1])
 
         def arrive() -> None:
@@ -188,7 +189,8 @@ class Network:
 
     def carry(self, line: Line, up: bool, arrive: Callable[[], None]) -> None:
         """Call `arrive` when the message reaches the other end of a connection, after everything
-        sent earlier in that direction."""
+        sent earlier in that direction. Hold it until the next heal if the path or the connection
+        hangs. up: whether it goes to the node that was dialled."""
         conditions = line.conditions
         hangs = conditions.state is State.BLACKHOLE or up in conditions.drops
         if line.is_stalled or hangs or any(each == up for each, _ in line.held):
@@ -223,7 +225,8 @@ class Network:
         return max(0.0, self._rng.uniform(latency_s - jitter_s, latency_s + jitter_s))
 
     def to_server(self, line: Line, frame: bytes) -> None:
-        """Hand a request over, if the node's end is open."""
+        """Hand a request over, if the node's end is open. If the node's machine has lost power,
+        reset the connection, now or when it listens again."""
         if line.server_is_open:
             self._servers[line.address].received(line, frame)
         elif line.is_stranded and line.client_is_open:
@@ -232,7 +235,8 @@ class Network:
                 self.end_client(line, "connection reset")
 
     def to_client(self, line: Line, frame: bytes) -> None:
-        """Hand an answer over, if the client's end is open."""
+        """Hand an answer over, if the client's end is open. If the client's machine has lost power,
+        end the node's end."""
         if line.client_is_open:
             if line.source == CLIENTS:
                 self.witness.came(self.agenda.now_us, line.number, frame)
@@ -241,14 +245,14 @@ class Network:
             self.end_server(line)
 
     def end_server(self, line: Line) -> None:
-        """Close the node's end."""
+        """Close the node's end, if it is open, and tell the node."""
         if line.server_is_open:
             line.server_is_open = False
             self._servers[line.address].closed(line)
             self._forget(line)
 
     def end_client(self, line: Line, reason: str) -> None:
-        """Close the client's end."""
+        """Close the client's end, if it is open, and tell the client the reason."""
         if line.client_is_open:
             line.client_is_open = False
             line.ended(reason)
@@ -293,8 +297,9 @@ class Network:
                 self.agenda.after(timeout_s, partial(self.cut, line, "timed out"))
 
     def heal(self) -> None:
-        """Let all connections pass again. Deliver held messages, unless one side has given the
-        connection up meanwhile."""
+        """Let all connections pass again, also those that wait to be established. Deliver held
+        messages, except for a random half of the connections that hold any: there one side has
+        given up meanwhile, so they end."""
         self.conditions.clear()
         for line in list(self._lines.values()):
             line.is_stalled = False

@@ -75,8 +75,9 @@ class Sim:
         config: Mapping[str, str] | None = None,
         proxied: bool = False,
     ) -> Cluster:
-        """Start the nodes, and let virtual time pass until each serves and knows all others. They
-        write nothing to the directory. Raise TargetError if a setting is invalid."""
+        """Start the nodes, and let virtual time pass until each knows that all are alive. They
+        write nothing to the directory. Raise TargetError if a number of nodes or a setting is
+        invalid, or the nodes do not form a cluster in time."""
         layout, known = Layout.of(nodes, self._controllers), KnownCluster(self._note)
         try:
             members = {

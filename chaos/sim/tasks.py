@@ -138,7 +138,8 @@ class VirtualTask:
             self.throw_soon(Cancelled())
 
     async def join(self, timeout_s: float | None = None) -> bool:
-        """Wait until the task has ended. Return whether it has. Raise the coroutine's error."""
+        """Wait until the task has ended, at most for timeout_s. Return whether it has. Raise the
+        coroutine's error if it has ended with one."""
         if not self.has_ended:
             wait = Wait(self._tasks)
             self.wake_at_end(wait)
@@ -156,7 +157,8 @@ class Tasks:
         self.current: VirtualTask | None = None
 
     async def wait(self, wait: Wait, timeout_s: float | None = None) -> None:
-        """Return once `wait` has ended. Raise TimeoutError when the time is up."""
+        """Return once `wait` has ended; after timeout_s, end it without an error. Raise its error,
+        or TimeoutError at the deadline of a `within` around the caller."""
         timer = None if timeout_s is None else self.agenda.after(timeout_s, wait.end)
         try:
             await wait
@@ -178,8 +180,8 @@ class Tasks:
             task.deadline_us = outer
 
     async def together(self, works: tuple[Coroutine[Any, Any, Any], ...]) -> list[Any]:
-        """Run coroutines at the same time, each with the caller's deadline. Return their results in
-        order."""
+        """Run coroutines at the same time, each with the caller's deadline, and wait until all have
+        ended. Return their results in order, or raise the error of the first that has one."""
         parent = self.current
         assert parent is not None
         deadline_us = parent.deadline_us

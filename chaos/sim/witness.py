@@ -128,8 +128,8 @@ class Witness:
         return heard
 
     def _conversations(self) -> Iterator[tuple[_Request, _Answer]]:
-        """Yield each request with its answer. Those of Metadata come first, because they give the
-        names of topic ids."""
+        """Yield each request of a watched API with its answer, whose body is None if none has come.
+        Those of Metadata come first, because they give the names of topic ids."""
         asked: dict[tuple[int, int], _Request] = {}
         pairs: list[tuple[_Request, _Answer]] = []
         for frame in self._frames:

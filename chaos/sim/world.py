@@ -68,7 +68,8 @@ class VirtualWorld:
         self._main: VirtualTask | None = None
 
     def stream(self, part: str) -> Random:
-        """Return the stream of random numbers for one part."""
+        """Return a new stream of random numbers for one part: the same numbers for the same seed
+        and part."""
         return Random(f"{self._seed}:sim:{part}")
 
     def wall_us(self) -> int:
@@ -177,8 +178,8 @@ class VirtualLink:
             self._wait.end()
 
     async def _await(self, timeout_s: float, has_come: Callable[[], bool]) -> None:
-        """Wait until has_come() is true. Raise OSError and close the connection if that takes
-        longer than timeout_s."""
+        """Wait until has_come() is true. Raise OSError and close the connection if the node ends
+        it, or if that takes longer than timeout_s."""
         deadline = self._world.monotonic() + timeout_s
         while not has_come():
             left_s = deadline - self._world.monotonic()

@@ -113,7 +113,7 @@ class SimCluster:
         return Performed(fault, tuple(struck))
 
     def lose_power(self, medium: Medium) -> None:
-        """Drop from a node's medium what a loss of power destroys."""
+        """Drop from a node's medium what a loss of power destroys, which is partly random."""
         medium.lose_power(self.chance)
 
     def alive(self) -> bool:
@@ -121,7 +121,7 @@ class SimCluster:
         return all(member.serves for member in self.members.values())
 
     def restart(self) -> None:
-        """Start the nodes again that have ended."""
+        """End all faults, and start the nodes again that have ended (Heal)."""
         self.perform(Heal())
 
     def collect(self, into: Path) -> None:

@@ -44,7 +44,8 @@ def client_way(cluster: SimCluster, node: int) -> Way:
 
 
 def ways_of(cluster: SimCluster, node: int, where: Where) -> list[Way]:
-    """Return the paths, as pairs (source, address), that lead from and to a node."""
+    """Return the paths, as pairs (source, address), that lead from and to a node, to listeners of
+    this kind. A cluster of one node has only the path from the clients."""
     if where == "clients" or cluster.nodes == 1:
         return [client_way(cluster, node)]
     names = (LISTENER_OF[where],)

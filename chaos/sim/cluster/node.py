@@ -198,7 +198,7 @@ class SimNode:
 
     def crash(self, aftermath: Aftermath = keep_all, trap: Trap | None = None) -> None:
         """End the process: at once or, with a trap, in the middle of one of the next steps. Then
-        call `aftermath` with the medium."""
+        call `aftermath` with the medium, at once if no process runs."""
         self.end_if_trapped()
         self._aftermath = aftermath
         if not self.is_running:
@@ -252,7 +252,7 @@ class SimNode:
         self._starts_again = True
 
     def _stop(self) -> None:
-        """End the process cleanly."""
+        """End the process cleanly, and start a new one if that was requested."""
         self.end_if_trapped()
         if self._node is None:
             return
@@ -284,7 +284,7 @@ class SimNode:
             self._outgoing.close()
 
     def resume(self) -> None:
-        """Continue the process after a pause, or end a stall of its disk, and handle the events
+        """Continue the process after a pause, end all faults of its disk, and handle the events
         that have queued up."""
         self.is_paused = self.disk.waits_for_disk = False
         self.disk.trouble = Trouble()

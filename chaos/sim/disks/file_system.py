@@ -227,7 +227,7 @@ class FileSystem:
 
 
 class OpenFile:
-    """One open file of a process."""
+    """One open file of a process. Once the process has ended, its changes and syncs do nothing."""
 
     def __init__(self, file_system: FileSystem, path: str, content: Content) -> None:
         self.path = path

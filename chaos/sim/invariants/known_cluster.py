@@ -99,7 +99,8 @@ def added_batches(known: KnownLog) -> Iterator[tuple[Batch, Content]]:
 
 
 def newly_committed(replica: Replica, known: KnownLog) -> Iterator[Batch]:
-    """Yield the batches below a replica's high watermark that were not compared before."""
+    """Yield the batches below a replica's high watermark that were not compared before; none of a
+    compacted topic, from which the cleaner may remove them."""
     end = replica.log.high_watermark
     if end <= known.compared_to or replica.log.config.is_compacted:
         return

@@ -104,8 +104,8 @@ class KnownLog:
         return found[::-1]
 
     def read_new(self, log: PartitionLog) -> None:
-        """Read the batches that the last step has added: all batches after a restart. Raise
-        CorruptLog."""
+        """Set `added` to the batches that the last step has added, or to all after a restart.
+        Forget those that the step has truncated. Raise CorruptLog if a batch cannot be read."""
         first = log.log_start_offset
         if self.kept_to is None:
             first = min(self.offsets.log_end, log.log_end_offset)

@@ -69,6 +69,7 @@ class Observer:
             known.end(keeps_all=keeps_all)
 
     def forget(self) -> None:
-        """Forget all logs, since a fault has changed the bytes on the medium."""
+        """Forget all logs, since a fault has changed the bytes on the medium. From now on committed
+        records may be lost, as after a loss of power."""
         self._logs.clear()
         self._cluster.has_lost_power = True
