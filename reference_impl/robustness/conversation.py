@@ -26,7 +26,8 @@ class Conversation:
         return self.ask(api, version, request_definition(api).new(**fields))
 
     def create_topic(self, name: str, partitions: int = 1, /, **configs: str) -> Any:
-        """Create a topic and return its id. In configs, write `_` instead of `.`."""
+        """Create a topic and return its id. In configs, write `_` instead of `.`. Raise
+        AssertionError if the broker refuses."""
         of = request_definition(ApiKey.CREATE_TOPICS)
         rows = [
             of.struct("CreatableTopicConfig", name=key.replace("_", "."), value=value)
@@ -54,7 +55,9 @@ class Conversation:
         transactional_id: str | None = None,
         **batch: Any,
     ) -> Struct:
-        """Append one batch and return the partition's row of the response."""
+        """Send one batch: of these values, with further keywords as fields of its RecordBatch, or
+        the bytes `raw` instead. Return the partition's row of the response, which may have an
+        error."""
         records = raw if raw is not None else self.batch(*values, **batch)
         body = self.produce_body(topic, records, partition, acks, transactional_id)
         answer = self.ask(ApiKey.PRODUCE, version, body)
@@ -81,7 +84,8 @@ class Conversation:
         )
 
     def batch(self, *values: str, **fields: Any) -> bytes:
-        """Encode a batch of values with the current time."""
+        """Encode a batch of values with the current time, unless the fields have a
+        base_timestamp."""
         fields.setdefault("base_timestamp", self.now_ms)
         return RecordBatch([Record(value.encode()) for value in values], **fields).encode()
 
@@ -107,7 +111,8 @@ class Conversation:
         return row
 
     def read_all(self, topic: str, partition: int = 0) -> list[str]:
-        """Read a partition from its beginning and return the values of its data records."""
+        """Read a partition from offset 0 until a fetch returns no records. Return the values of its
+        data records, leaving out null values."""
         found: list[str] = []
         offset = 0
         while True:
@@ -130,7 +135,8 @@ def values_in(records: bytes) -> list[str]:
 
 
 def end_of(records: bytes) -> int:
-    """Return the offset after the last batch."""
+    """Return the offset after the last of these batches, which must not be compacted; 0 if there
+    are none."""
     position = end = 0
     while position < len(records):
         batch, position = RecordBatch.decode(records, position)

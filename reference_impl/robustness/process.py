@@ -62,12 +62,12 @@ class BrokerProcess:
         self.host, self.port = host, int(number)
 
     def kill(self) -> None:
-        """Send SIGKILL."""
+        """Send SIGKILL, and wait for the end of the process."""
         self.process.kill()
         self.process.wait(PATIENCE_S)
 
     def stop(self) -> int:
-        """Send SIGTERM; return the exit status."""
+        """Send SIGTERM, wait for the end of the process, and return its exit status."""
         self.process.terminate()
         return self.process.wait(PATIENCE_S)
 
@@ -103,7 +103,8 @@ class RawClient:
         self.socket.sendall(encode_request(api, version, correlation_id, "raw", body))
 
     def receive(self) -> bytes | None:
-        """Return one frame, or None if the broker has closed the connection."""
+        """Return one frame without its size, or None if the broker has closed the connection. Raise
+        TimeoutError if none comes in time."""
         size = self._exactly(4)
         return None if size is None else self._exactly(struct.unpack(">i", size)[0])
 

@@ -118,10 +118,8 @@ class Broker:
         return resident_bytes(self.process.process.pid)
 
     def descriptors(self) -> int:
-        """Return the number of open sockets and deleted files.
-
-        Files of existing partitions do not count: a log opens its files when it needs them.
-        """
+        """Return the number of open descriptors, such as sockets and deleted files. Files that
+        exist in the data directory do not count: a log opens its files when it needs them."""
         directory = Path(f"/proc/{self.process.process.pid}/fd")
         return sum(not self._is_of_a_partition(link) for link in directory.iterdir())
 

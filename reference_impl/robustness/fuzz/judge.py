@@ -55,8 +55,9 @@ class Judge:
         return None
 
     def settle(self, client: RawClient, frames: Sequence[Frame]) -> list[Struct]:
-        """Require a response to each frame, in order, up to one that ends the connection. Return
-        the responses. Close the socket if no further request is possible on it."""
+        """Raise Violation unless the broker answers each frame, in order, up to one that must end
+        the connection, and logs why it ends. Return the responses. Close the socket if no further
+        request is possible on it."""
         answers: list[Struct] = []
         self.counts["requests"] += len(frames)
         said_nothing = False
@@ -82,7 +83,8 @@ class Judge:
         return answers
 
     def ends(self, client: RawClient) -> None:
-        """Require that the broker closes this connection, whatever it sends before that."""
+        """Raise Violation unless the broker closes this connection in time, whatever it sends
+        before that."""
         client.socket.settimeout(PATIENCE_S)
         try:
             while client.receive() is not None:

@@ -47,7 +47,8 @@ class Place:
 
 
 class Witness:
-    """The process of the well-behaved client, and what it has reported so far."""
+    """The process of the well-behaved client, and what it has reported so far. Creating it starts
+    the process, and raises AssertionError if that cannot write its first record."""
 
     def __init__(self, broker: Address, topic: str = TOPIC, pid: int | None = None) -> None:
         self.waits_s: list[float] = []
@@ -77,7 +78,8 @@ class Witness:
         return max(self.waits_s, default=0.0)
 
     def percentile_s(self, share: float) -> float:
-        """Return the wait in seconds that this share of all waits does not exceed."""
+        """Return the wait in seconds that this share of all waits does not exceed; there must be
+        one."""
         waits = sorted(self.waits_s)
         return waits[min(len(waits) - 1, int(len(waits) * share))]
 

@@ -157,7 +157,8 @@ class Appender(Worker):
         return self.done
 
     def compare(self, stored: list[Stored]) -> None:
-        """Require every acknowledged record exactly once, at its offset."""
+        """Raise Broken unless the log has every acknowledged record exactly once, at its offset,
+        and no others."""
         found = {record.offset: (record.key, record.value) for record in stored}
         if found != self.acknowledged or len(stored) != len(found):
             wrong = sorted(set(found.items()) ^ set(self.acknowledged.items()))[:5]

@@ -46,8 +46,8 @@ class Worker:
         raise NotImplementedError
 
     def verify(self, link: Link) -> int:
-        """Compare what the broker stores with what it acknowledged. Return how much was
-        compared."""
+        """Compare what the broker stores with what it acknowledged. Return how much was compared.
+        Raise Broken if they differ."""
         raise NotImplementedError
 
     def start(self) -> None:
@@ -65,7 +65,9 @@ class Worker:
             time.sleep(PAUSE_S)
 
     def end(self) -> None:
-        """End the work while the broker is alive, and wait for the thread."""
+        """Tell the thread to complete its last operation, wait for its end while the broker is
+        alive, and close the connection. Note a failure, which `check` raises, if it does not end in
+        time."""
         self._ending.set()
         self._thread.join(PATIENCE_S)
         if self._thread.is_alive():
