@@ -97,7 +97,8 @@ class Connections:
         self._open: dict[Destination, Connection] = {}
 
     def ask(self, effect: Ask) -> None:
-        """Send a request, on a new connection if there is none."""
+        """Send a request, on a new connection if there is none. If it expects no answer, report
+        None as its answer soon."""
         connection = self._open.get(effect.destination)
         if connection is None:
             connection = self._open[effect.destination] = Connection(self, effect.destination)

@@ -29,7 +29,8 @@ NEWEST = {ApiKey.SASL_HANDSHAKE: 1, ApiKey.SASL_AUTHENTICATE: 2}
 
 
 class LoginRefused(OSError):
-    """The broker rejected the login; the message is one sentence."""
+    """The broker rejected the login, or its response cannot be read; the message is one
+    sentence."""
 
 
 def login(access: Access) -> Exchange:

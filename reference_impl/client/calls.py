@@ -110,7 +110,8 @@ class Assign(Call):
 
 @dataclass(frozen=True, slots=True)
 class Unsubscribe(Call):
-    """Leave the group, or stop reading the assigned partitions."""
+    """Leave the group, or stop reading the assigned partitions; before that, commit the positions
+    if `enable.auto.commit` is on."""
 
 
 @dataclass(frozen=True, slots=True)

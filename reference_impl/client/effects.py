@@ -21,7 +21,7 @@ class WakeAt(Effect):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Complete(Effect):
-    """A call has succeeded."""
+    """Tell the caller that this call has succeeded, with its answer."""
 
     call_id: int
     value: Any
@@ -29,7 +29,7 @@ class Complete(Effect):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Fail(Effect):
-    """A call has failed."""
+    """Tell the caller that this call has failed, with the error."""
 
     call_id: int
     error: ClientError

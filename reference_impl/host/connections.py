@@ -156,7 +156,8 @@ class Connections:
         self._open: dict[Destination, Outgoing] = {}
 
     def ask(self, effect: Ask) -> None:
-        """Send a request, on a new connection if there is none."""
+        """Send a request, on a new connection if there is none. If it expects no answer, report
+        None as its answer soon."""
         connection = self._open.get(effect.destination)
         if connection is None:
             connection = self._open[effect.destination] = Outgoing(self, effect.destination)

@@ -71,7 +71,7 @@ def files_open_max() -> int:
 
 class DiskFile:
     """One real file. Its size is counted by this process, so that a read or an append is one system
-    call."""
+    call. Each operation raises StorageError if the operating system cannot do it."""
 
     def __init__(self, disk: Disk, path: str, size: int) -> None:
         self.path = path

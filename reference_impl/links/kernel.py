@@ -53,6 +53,7 @@ class Backoff:
         return delay_ms
 
     def delay_ms(self, failures: int) -> int:
-        """Return how long to wait after this many earlier failures."""
+        """Return how many milliseconds, with jitter, to wait after this many earlier failures.
+        Count no failure."""
         delay_ms = min(self._first_ms << min(failures, 30), self._max_ms)
         return self._kernel.jittered(delay_ms)

@@ -22,7 +22,8 @@ PER_TRANSACTION = {"produce": 12, "end": 5, "offsets": 5}
 
 
 class TransactionalClient:
-    """One producer with a transactional id."""
+    """One producer with a transactional id: it remembers its producer id, epoch and sequence
+    numbers, but leaves the order of its requests, and retries, to the caller."""
 
     def __init__(
         self, world: Conversation, name: str = "tx", versions: dict[str, int] = CLASSIC
@@ -34,7 +35,8 @@ class TransactionalClient:
         self._sequences: dict[tuple[str, int], int] = {}
 
     def init(self, timeout_ms: int = 60_000, version: int = 5, **fields: Any) -> Struct:
-        """Send InitProducerId, and adopt the id and epoch of the response."""
+        """Send InitProducerId, and adopt the id and epoch of the response unless it has an error.
+        Return the response."""
         answer = self.world.call(
             ApiKey.INIT_PRODUCER_ID,
             version,
@@ -93,7 +95,8 @@ class TransactionalClient:
         return row
 
     def end(self, *, commit: bool, version: int | None = None, **fields: Any) -> Struct:
-        """Send EndTxn, and adopt the epoch of the response (v5)."""
+        """Send EndTxn, and from version 5 on adopt the id and epoch of the response unless it has
+        an error. Return the response."""
         version = self.versions["end"] if version is None else version
         fields = {"producer_id": self.producer_id, "producer_epoch": self.epoch, **fields}
         answer = self.world.call(

@@ -168,7 +168,9 @@ class ErrorCode(IntEnum):
 
 @dataclass(frozen=True, slots=True)
 class ErrorInfo:
-    """The properties of one error code."""
+    """The properties of one error code. `retriable`: whether Kafka's clients may repeat the
+    request. `definite`: whether the records of a Produce request that got it are certainly not in
+    the log."""
 
     code: ErrorCode
     retriable: bool

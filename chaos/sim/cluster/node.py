@@ -235,8 +235,8 @@ class SimNode:
         self.is_paused = True
 
     def ask_to_stop(self) -> None:
-        """Let the process hand over its leaderships and end cleanly. The only node of a cluster
-        ends at once."""
+        """Let the process hand over its leaderships and end cleanly, after LEAVE_S at the latest.
+        The only node of a cluster ends at once."""
         self.end_if_trapped()
         if self._node is None or self.is_leaving:
             return
@@ -306,7 +306,8 @@ class SimNode:
         self._work()
 
     def _work(self) -> None:
-        """Handle the next queued event, unless a step is in progress."""
+        """Let the node handle the next queued event, unless a step is in progress or the process is
+        paused or dead. `_leave` follows when the step's time has passed."""
         if self._is_at_work or self.is_paused or self._node is None or not self._inbox:
             return
         event = self._inbox.popleft()(*self._moment())
@@ -321,8 +322,8 @@ class SimNode:
         self._agenda.after(took_s, lambda: self._leave(effects) if life == self._life else None)
 
     def _leave(self, effects: tuple[Effect, ...]) -> None:
-        """Perform the effects of a step once the time that it takes has passed, then take the next
-        step."""
+        """Perform the effects of a step, whose time has passed, then take the next step. Hold the
+        effects until `resume` if the process is paused or waits for its disk."""
         if self.is_paused or self.disk.waits_for_disk:
             self._held = effects
             return

@@ -55,8 +55,8 @@ def members_have_what_is_committed(
     cluster: KnownCluster, replica: Replica, _: KnownLog, __: int
 ) -> Iterator[str]:
     """Yield a sentence if a leader commits what a member of the ISR does not have
-    (design#replication, KIP-497). A leader that was replaced commits nothing any more. Skip a
-    partition whose committed records may be lost."""
+    (design#replication, KIP-497). Skip a leader that was replaced, since it commits nothing any
+    more, and a partition whose committed records may be lost."""
     is_replaced = replica.leader_epoch < cluster.newest_epochs.get(replica.key, 0)
     if not replica.leads or is_replaced or not cluster.keeps_committed(replica):
         return
@@ -90,8 +90,8 @@ def followers_read_only_what_is_committed(
     cluster: KnownCluster, replica: Replica, known: KnownLog, _: int
 ) -> Iterator[str]:
     """Yield a sentence if the high watermark of a follower is above all that a leader has
-    committed; consumers may read from followers (KIP-392). A leader may commit and resign in one
-    step."""
+    committed; consumers may read from followers (KIP-392). Skip a node that led before the step,
+    since a leader may commit and resign in one step."""
     committed = cluster.committed_ends.get(replica.key, 0)
     if known.keeps_following and replica.log.high_watermark > committed:
         yield (

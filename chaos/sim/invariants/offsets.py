@@ -19,8 +19,9 @@ def offsets_are_in_order(_: KnownLog, log: PartitionLog) -> Iterator[str]:
 
 
 def offsets_never_go_back(known: KnownLog, log: PartitionLog) -> Iterator[str]:
-    """Yield a sentence for each offset of a leader that goes back while it leads. After a restart
-    the log start may, which Kafka stores once a minute only."""
+    """Yield a sentence for each offset of a leader that goes back while it leads. Skip the first
+    step after a restart, since it may set the log start back, which Kafka stores only once a
+    minute."""
     if known.kept_to is not None or not known.keeps_leading:
         return
     for name, before, now in zip(Offsets._fields, known.offsets, Offsets.of(log), strict=True):

@@ -58,7 +58,8 @@ def undecided_transactions_hold_the_last_stable_offset(
     known: KnownLog, log: PartitionLog
 ) -> Iterator[str]:
     """Yield a sentence if the last stable offset is not the first offset of the oldest undecided
-    transaction that the log shows, or else the high watermark (KIP-98)."""
+    transaction that the log shows, or else the high watermark (KIP-98). Skip a compacted topic, and
+    a log whose high watermark is below its end."""
     is_restart = known.kept_to is not None
     open_since = {} if is_restart else dict(known.open_since)
     for one in known.added:

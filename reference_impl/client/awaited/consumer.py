@@ -145,8 +145,8 @@ class Consumer:
     def commit_soon(
         self, offsets: Mapping[TopicPartition, OffsetAndMetadata] | None = None
     ) -> Awaitable[dict[TopicPartition, OffsetAndMetadata]]:
-        """Commit without waiting. The returned future is done when the offsets are committed or
-        have failed."""
+        """Commit these offsets, or the positions, without waiting. Awaiting the result returns what
+        was committed, or raises the error."""
         return self._driver.call(calls.Commit(offsets))
 
     async def committed(
@@ -201,7 +201,8 @@ class Consumer:
         return partitions
 
     async def close(self, timeout_ms: int = 30_000) -> None:
-        """Commit (`enable.auto.commit`) and leave the group, within this time."""
+        """Commit the positions (`enable.auto.commit`) and leave the group, within this time, then
+        drop the connections. No call may follow."""
         await self._driver.call(calls.Close(timeout_ms))
         self._driver.close()
 

@@ -23,7 +23,8 @@ NotFound = Callable[[ClientError], None]
 
 
 class KeyType(IntEnum):
-    """FindCoordinatorRequest.CoordinatorType."""
+    """The kinds of coordinators, with their numbers in FindCoordinator
+    (FindCoordinatorRequest.CoordinatorType)."""
 
     GROUP = 0
     TRANSACTION = 1
@@ -209,7 +210,7 @@ class OneAfterAnother:
         self.pause(self.backoff.fail())
 
     def pause(self, delay_ms: int) -> None:
-        """Send nothing for this many milliseconds."""
+        """Be busy for this many milliseconds, so that the caller sends nothing."""
 
         def stop_waiting() -> None:
             self.is_busy = False

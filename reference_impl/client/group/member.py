@@ -74,7 +74,8 @@ class GroupMember(ABC):
         self._kernel.cancel(POLL)
 
     def poll_ends(self) -> None:
-        """Require the next poll within `max.poll.interval.ms`."""
+        """Start the timer of `max.poll.interval.ms`, within which the next poll must come, if the
+        coordinator knows us."""
         if self.is_known:
             self._kernel.after(self._config["max.poll.interval.ms"], POLL, self._is_silent)
 

@@ -102,7 +102,7 @@ class Subscription:
         self.mode = mode
 
     def clear(self) -> None:
-        """Read nothing."""
+        """Forget the subscription or assignment, with the states of all partitions."""
         self.mode, self.topics, self.is_listening = Mode.NOBODY, frozenset(), False
         self.pattern = None
         self.partitions = {}

@@ -144,8 +144,8 @@ class Accumulator:
     # --- what goes out ------------------------------------------------------------------------
 
     def wait_ms(self, queue: deque[Batch], *, is_urgent: bool) -> int:
-        """Return the milliseconds until the first batch of a queue may be sent
-        (RecordAccumulator.batchReady)."""
+        """Return the milliseconds until the first batch of a queue may be sent, 0 if it may be now
+        (RecordAccumulator.batchReady). is_urgent: whether to send it without lingering."""
         first, now_ms = queue[0], self._kernel.monotonic_ms
         if first.not_before_ms > now_ms:
             return first.not_before_ms - now_ms

@@ -78,7 +78,8 @@ class Positions:
     # --- positions ----------------------------------------------------------------------------
 
     def run(self, *, is_wanted: bool) -> None:
-        """Look up the missing positions if a caller needs them, unless a look-up is in progress."""
+        """Look up the missing positions if a caller needs them, unless a look-up is in progress,
+        and continue the calls of OffsetsForTimes."""
         if is_wanted:
             self._look_up()
         self._run_calls()
@@ -95,7 +96,8 @@ class Positions:
             self._reset(resets)
 
     def _missing(self) -> dict[TopicPartition, PartitionState]:
-        """Return the partitions without a position for which no request is in flight."""
+        """Return the partitions without a position for which no request is in flight, except those
+        that failed a moment ago and must wait."""
         missing = {}
         for partition, state in self._subscription.partitions.items():
             if state.position is not None or state.is_looked_up:

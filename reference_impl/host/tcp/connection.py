@@ -201,8 +201,8 @@ class Connection(asyncio.Protocol):
             self.answer(b"".join(cast(Sequence[bytes], parts)))
 
     def _aside(self, work: Callable[[], Done], then: Callable[[Done], None]) -> None:
-        """Run `work` in another thread, then `then` in this one if the client is still
-        connected."""
+        """Run `work` in another thread, then `then` in this one if the client is still connected.
+        If `work` raises an error, close the connection."""
         self._is_aside = True
         future = self._loop.run_in_executor(self._server.aside, work)
 

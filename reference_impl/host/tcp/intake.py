@@ -31,7 +31,8 @@ class Sender(Protocol):
 
 
 class Intake:
-    """The number of bytes that each sender holds, in the order in which their requests began."""
+    """The limit of the memory of incomplete requests: it knows how many bytes each sender holds, in
+    the order in which their requests began, and which senders wait for room."""
 
     def __init__(self, configured_bytes: int, request_bytes_max: int) -> None:
         self.bytes_max = configured_bytes

@@ -107,8 +107,8 @@ def _all_running(threads: list[threading.Thread], stop: threading.Event) -> Iter
 
 
 def _send_and_read(broker: Address, data: bytes, stop: threading.Event) -> None:
-    """Send and read at the same time, since a broker stops answering a client that does not
-    read."""
+    """Send the data, and read at the same time, until `stop` is set: a broker stops answering a
+    client that does not read."""
     where = (broker.host, broker.port)
     with socket.create_connection(where, timeout=PATIENCE_S) as connection:
         connection.settimeout(0.2)
@@ -287,7 +287,8 @@ def in_segments(client: RawClient, topic: str, count: int) -> None:
 
 
 def segments(broker: Address, count: int = SEGMENTS) -> None:
-    """Delete the records of a partition of very many segments, and a topic with another one."""
+    """Create two topics, each with a partition of very many segments; delete the records of one,
+    then both topics."""
     of = request_definition(ApiKey.DELETE_RECORDS)
     everything = of.struct("DeleteRecordsPartition", partition_index=0, offset=-1)
     emptied = of.struct("DeleteRecordsTopic", name="emptied", partitions=[everything])

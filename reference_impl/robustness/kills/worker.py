@@ -97,7 +97,7 @@ class Worker:
 
     def until_done(self, question: Callable[[], int]) -> None:
         """Repeat a request until its error code is NONE. Raise Broken for a code that must not be
-        retried."""
+        retried, or if that takes far too long."""
         deadline = time.monotonic() + PATIENCE_S
         while True:
             code = ErrorCode(self.persist(question))

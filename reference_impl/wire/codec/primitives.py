@@ -272,7 +272,8 @@ def join_parts(out: list[Any], begin: int) -> None:
 
 
 def array(item: Codec, flexible: bool, nullable: bool, budget: Budget | None = None) -> Codec:
-    """Return the codec of an array: a count, then that many items."""
+    """Return the codec of an array: a count, then that many items. budget: loses as many elements
+    as each array has, unless it has only one."""
     read_count, write_count, count_size, _ = length_codec("array", flexible)
     read_item, write_item, item_size, _ = item
     item_size = max(1, item_size)
@@ -330,7 +331,8 @@ def number_array(
     item: Codec, flexible: bool, nullable: bool, budget: Budget | None = None
 ) -> Codec:
     """Return the codec of an array of numbers, all of which are read or written by one call of
-    `struct`."""
+    `struct`. budget: loses one element for each NUMBERS_PER_ELEMENT numbers, which take no longer
+    than one."""
     read_count, write_count, count_size, _ = length_codec("array", flexible)
     size, letter = item.min_size, item.format
 

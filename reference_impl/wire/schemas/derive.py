@@ -27,8 +27,8 @@ MODULE = re.compile(r"kafka-(.+?)(_2\.13)?-\d")
 
 
 def definitions_in(jar: Path) -> Iterator[dict[str, Any]]:
-    """Yield the message definitions inside one jar; comments are removed, as Apache's generator
-    does."""
+    """Yield the message definitions with fields inside one jar; comments are removed, as Apache's
+    generator does."""
     with zipfile.ZipFile(jar) as archive:
         for entry in archive.namelist():
             if entry.endswith(".json"):

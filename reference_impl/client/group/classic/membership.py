@@ -99,7 +99,8 @@ class ClassicMembership(GroupMember):
         self._must_join = True
 
     def metadata_changed(self) -> None:
-        """Rejoin as leader if the number of partitions has changed, to assign them again."""
+        """Note that this member must join again if it leads and the number of partitions has
+        changed, so that they are assigned again. The next poll begins that."""
         if self._leadership.is_outdated:
             self._must_join = True
 

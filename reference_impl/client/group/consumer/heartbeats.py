@@ -61,7 +61,10 @@ class ConsumerHeartbeats:
         on_refusal: Callable[[int, str], None],
         give_up: Callable[[ClientError], None],
     ) -> None:
-        """Connect the heartbeats to the member that sends them."""
+        """Connect the heartbeats to the member that sends them. identity and heartbeat_fields
+        return what the next heartbeat says. on_answer gets each answer without an error, on_refusal
+        the code and message of an error that a retry does not mend, and give_up an error that ends
+        the membership."""
         self._identity = identity
         self._heartbeat_fields = heartbeat_fields
         self._on_answer = on_answer

@@ -53,7 +53,8 @@ class FileAnswer(ABC):
         self._ended = ended
 
     def go_on(self) -> None:
-        """Send as much as the socket accepts now, at most one piece."""
+        """Send as much as the socket accepts now, at most one piece. Call `ended` if nothing is
+        left, or an error prevents it; do nothing if the connection is closing."""
         if self._transport.is_closing():
             return
         try:
@@ -176,8 +177,8 @@ class Encrypted(FileAnswer):
         ended: Ended,
         takes_more: Callable[[], bool],
     ) -> None:
-        """Start sending. takes_more: whether the transport's buffer has room; if not, the transport
-        calls resume_writing later."""
+        """Send nothing before `go_on` is called. takes_more: whether the transport's buffer has
+        room; if not, the transport calls resume_writing later."""
         super().__init__(transport, parts, progressed, ended)
         self._takes_more = takes_more
 

@@ -67,7 +67,7 @@ def by_seniority(members: Mapping[str, MemberSubscription]) -> list[str]:
 
 
 def encode_subscription(subscription: MemberSubscription) -> bytes:
-    """Return the metadata of one protocol in JoinGroup."""
+    """Encode a member's subscription, as the metadata of one protocol in JoinGroup."""
     of = definition("ConsumerProtocolSubscription")
     body = of.new(
         topics=sorted(subscription.topics),
@@ -79,7 +79,7 @@ def encode_subscription(subscription: MemberSubscription) -> bytes:
 
 
 def decode_subscription(data: bytes, group_instance_id: str | None) -> MemberSubscription:
-    """Decode a member's subscription, of any version."""
+    """Decode a member's subscription, of any version. Raise Malformed if the bytes are none."""
     _, body = decode_versioned(definition("ConsumerProtocolSubscription"), data)
     return MemberSubscription(
         frozenset(body.topics),
@@ -98,7 +98,8 @@ def encode_assignment(partitions: Iterable[TopicPartition]) -> bytes:
 
 
 def decode_assignment(data: bytes) -> list[TopicPartition]:
-    """Decode the assignment that the leader made; no bytes at all mean no partitions."""
+    """Decode the assignment that the leader made; no bytes at all mean no partitions. Raise
+    Malformed if the bytes are no assignment."""
     if not data:
         return []
     _, body = decode_versioned(definition("ConsumerProtocolAssignment"), data)
