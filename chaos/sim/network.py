@@ -106,7 +106,7 @@ class Line:
         return self.network.conditions[self.source, self.address]
 
     def send(self, frame: bytes) -> None:
-        """Send a request."""
+        """Send a request to the node's end. The witness records it if a client sends it."""
         if self.source == CLIENTS:
             self.network.witness.sent(self.network.agenda.now_us, self.number, frame)
         self.network.carry(self, True, lambda: self.network.to_server(self, frame))

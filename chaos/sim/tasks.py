@@ -43,7 +43,8 @@ class Wait:
         return self._value
 
     def end(self, value: Any = None, error: Exception | None = None) -> None:
-        """End the wait, unless it is over."""
+        """End the wait, unless it is over: its coroutine gets the value, or the error is raised in
+        it."""
         if not self.is_over:
             self.is_over, self._value, self._error = True, value, error
             if self._task is not None:
@@ -51,7 +52,7 @@ class Wait:
 
 
 class VirtualTask:
-    """One coroutine on the agenda."""
+    """One coroutine on the agenda, which starts as soon as possible after its creation."""
 
     def __init__(
         self,
@@ -88,7 +89,7 @@ class VirtualTask:
         return self._tasks.agenda.at(self.deadline_us, lambda: self.throw_soon(late))
 
     def throw_soon(self, error: BaseException) -> None:
-        """Raise an error in the coroutine at its current wait."""
+        """Raise an error in the coroutine at its current wait, unless it has ended."""
         if not self.has_ended:
             self._thrown = error
             self.resume_soon()

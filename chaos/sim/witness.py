@@ -105,7 +105,7 @@ class Heard:
 
 
 class Witness:
-    """Records all requests and answers of a run, in order."""
+    """Records all requests and answers between clients and nodes of a run, in order."""
 
     def __init__(self) -> None:
         self._frames: list[Frame] = []

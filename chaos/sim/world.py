@@ -27,7 +27,7 @@ CLIENT_ID = "touchstone-raw"
 
 
 class VirtualFlag:
-    """A flag in virtual time."""
+    """A flag that coroutines can set, or wait for in virtual time."""
 
     def __init__(self, tasks: Tasks) -> None:
         self._tasks = tasks

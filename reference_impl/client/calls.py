@@ -103,7 +103,7 @@ class ChangeHandled(Call):
 
 @dataclass(frozen=True, slots=True)
 class Assign(Call):
-    """Read these partitions, without a group."""
+    """Read exactly these partitions, without a group."""
 
     partitions: frozenset[TopicPartition]
 

@@ -101,7 +101,7 @@ def run(options: Mapping[int, Sequence[str]], data: Path) -> int:
 
 
 class _Cluster:
-    """The running nodes."""
+    """The nodes of one `touchstone serve --nodes N`, each a child process."""
 
     def __init__(self, options: Mapping[int, Sequence[str]], data: Path) -> None:
         self._options, self._data = options, data

@@ -165,7 +165,8 @@ class NodeHost:
         self._deliver(StopAsked(*moment()))
 
     def stop(self) -> None:
-        """Write everything to disk. No event may follow."""
+        """Stop the timers, close the connections to other nodes, and let the node write everything
+        to disk. No event may follow."""
         self._timers.close()
         self._outgoing.close()
         self._deliver(Stopping(*moment()))

@@ -208,7 +208,8 @@ def serve(
     bug: str | None = None,
     surroundings: Surroundings | None = None,
 ) -> int:
-    """Serve until SIGTERM or SIGINT, and return the exit status."""
+    """Serve until SIGTERM or SIGINT, and return the exit status: 0 after a clean stop, USAGE if the
+    node could not start, FAILED if it had to give up."""
     keep_freed_memory()
     logging.basicConfig(
         stream=sys.stderr, level=logging.INFO, format="%(asctime)s %(levelname)s %(message)s"

@@ -63,7 +63,7 @@ class Versions:
     features: dict[str, int]
 
     def best(self, api_key: int, version_min: int = 0, version_max: int = 1 << 15) -> int | None:
-        """Return the newest version that both sides support, or None."""
+        """Return the newest version within these bounds that both sides support, or None."""
         ours = valid_versions(api_key, stable=True)
         theirs = self.ranges.get(api_key, range(0))
         newest = min(ours[-1], theirs.stop - 1, version_max)
@@ -82,7 +82,8 @@ class Settings:
 
 
 class Link:
-    """One connection, and the requests on it."""
+    """One connection to a broker, and the requests that wait for it or for their answers. The first
+    request opens it, and ApiVersions precedes all others."""
 
     def __init__(self, links: Links, destination: Destination) -> None:
         self._links = links

@@ -157,7 +157,7 @@ class RawClient:
         self.send(ApiKey.FETCH, 12, max_wait_ms=max_wait_ms, **fields)
 
     def read_all(self, topic: str, offset: int = 0) -> list[str]:
-        """Read every value of partition 0 from this offset."""
+        """Read every value of partition 0 from this offset; a null value counts as an empty one."""
         found: list[str] = []
         while True:
             self.send_fetch(topic, offset)

@@ -53,7 +53,7 @@ class Serving:
         return self.is_open
 
     def opened(self, line: Line) -> None:
-        """Serve a new connection."""
+        """Serve a new connection, and tell the node of it."""
         self._served[line.number] = Served(line)
         listener = self._listeners[line.address]
         port = 1024 + line.number % 60_000
@@ -62,14 +62,15 @@ class Serving:
         )
 
     def received(self, line: Line, frame: bytes) -> None:
-        """Queue a request behind the unanswered ones of its connection."""
+        """Queue a request behind the unanswered ones of its connection, and hand it to the node if
+        there are none."""
         served = self._served.get(line.number)
         if served is not None:
             served.frames.append(frame)
             self._hand_over(served)
 
     def closed(self, line: Line) -> None:
-        """Forget a connection."""
+        """Forget a connection, and tell the node that it is closed."""
         if self._served.pop(line.number, None) is not None:
             self._put(lambda now, ran, chance: ConnectionClosed(now, ran, chance, line.number))
 

@@ -120,7 +120,7 @@ class Medium:
         self._journal.append(partial(self._move_back, old, new, replaced))
 
     def cut(self, content: Content, size: int) -> None:
-        """Truncate a file to this size."""
+        """Truncate a file to this size. A loss of power before the next sync may undo that."""
         synced_size, failed = content.synced_size, content.failed
         if size < synced_size:
             gone = bytes(content.data[size:synced_size])

@@ -80,7 +80,7 @@ class Consumer:
         await self._driver.call(calls.SubscribePattern(pattern, listener is not None))
 
     async def assign(self, partitions: Iterable[TopicPartition]) -> None:
-        """Read these partitions, without a group."""
+        """Read exactly these partitions, without a group."""
         await self._driver.call(calls.Assign(frozenset(partitions)))
 
     async def unsubscribe(self) -> None:
@@ -180,13 +180,14 @@ class Consumer:
     async def beginning_offsets(
         self, partitions: Collection[TopicPartition]
     ) -> dict[TopicPartition, int]:
-        """Return the log start offsets."""
+        """Return the log start offsets of these partitions."""
         return await self._offsets_at(partitions, EARLIEST_TIMESTAMP)
 
     async def end_offsets(
         self, partitions: Collection[TopicPartition]
     ) -> dict[TopicPartition, int]:
-        """Return the high watermarks or, under read_committed, the last stable offsets."""
+        """Return the high watermarks of these partitions or, under read_committed, their last
+        stable offsets."""
         return await self._offsets_at(partitions, LATEST_TIMESTAMP)
 
     async def _offsets_at(

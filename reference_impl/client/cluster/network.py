@@ -27,7 +27,7 @@ class Node:
 
 
 class Network(Links):
-    """The brokers of a cluster, and the links to them."""
+    """The brokers of a cluster and the links to them, for one client."""
 
     def __init__(self, kernel: Kernel, config: Config) -> None:
         super().__init__(

@@ -24,7 +24,7 @@ POLL = ("poll",)
 
 
 class GroupMember(ABC):
-    """One consumer as a member of its group."""
+    """One consumer as a member of its group, whichever protocol the group speaks."""
 
     def __init__(
         self, kernel: Kernel, config: Config, subscription: Subscription, coordinators: Coordinators

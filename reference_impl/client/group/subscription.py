@@ -128,7 +128,8 @@ class Subscription:
         return self.partitions[partition]
 
     def positions(self) -> dict[TopicPartition, OffsetAndMetadata]:
-        """Return the positions that a commit without arguments commits."""
+        """Return the known positions of all partitions, which a commit without arguments
+        commits."""
         return {
             partition: self._rules.to_commit(state.position, state.leader_epoch)
             for partition, state in self.partitions.items()

@@ -47,7 +47,7 @@ class ProducerIdAndEpoch:
 
 @dataclass(frozen=True, slots=True)
 class PendingSend:
-    """A call that waits for one record of a batch."""
+    """One record of a batch, with the time that it gets and the call that waits for it."""
 
     call_id: int
     record: ProducerRecord
@@ -106,7 +106,7 @@ class Batch:
 
 
 class Accumulator:
-    """All batches which are not settled yet."""
+    """All records that are neither acknowledged nor failed, in batches by partition."""
 
     def __init__(self, kernel: Kernel, batch_size: int, linger_ms: int, buffer_memory: int) -> None:
         self._kernel = kernel

@@ -109,7 +109,7 @@ class Sequences:
     # --- after an answer ----------------------------------------------------------------------
 
     def acknowledged(self, batch: Batch, base_offset: int) -> None:
-        """Note that a batch is in the log."""
+        """Note that a batch is in the log, from this offset on (-1: unknown), and forget it."""
         numbers = self.of(batch.partition)
         if batch.writer == numbers.writer:
             numbers.last_acked_sequence = max(numbers.last_acked_sequence, batch.last_sequence)

@@ -16,7 +16,8 @@ INITIAL_EPOCH = 0
 
 @dataclass(frozen=True, slots=True)
 class Wanted:
-    """The offset and epoch from which one partition is fetched."""
+    """The wish of a fetch session for one partition: the offset from which to read, the leader
+    epoch, and the most bytes to return."""
 
     topic_id: UUID
     offset: int

@@ -34,7 +34,8 @@ HARMLESS = frozenset({ErrorCode.OFFSET_NOT_AVAILABLE, ErrorCode.UNKNOWN_SERVER_E
 
 
 class Fetcher:
-    """The fetched records, and the requests for more."""
+    """Fetches records from the leaders of the held partitions, and keeps them until a poll takes
+    them."""
 
     def __init__(
         self,

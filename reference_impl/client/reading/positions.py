@@ -47,7 +47,8 @@ class TimesCall:
 
 
 class Positions:
-    """Finds a position for every partition that has none."""
+    """Finds a position for every partition that has none, and answers the calls of
+    OffsetsForTimes."""
 
     def __init__(
         self,

@@ -69,7 +69,7 @@ class Frames:
         return self.random.choice((versions[0], versions[-1], self.random.choice(versions)))
 
     def whole(self, api_key: int) -> Frame:
-        """Return a valid request of an API."""
+        """Return a valid request of an API, in a random version and with random values."""
         version = self.version_of(api_key)
         of, body = self._body(api_key, version)
         return self._frame(api_key, version, of.encode(body, version))

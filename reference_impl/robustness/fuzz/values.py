@@ -155,7 +155,8 @@ SAME_AS = {
 
 
 class Values:
-    """The values of the fields of one case's requests."""
+    """Chooses the values of the fields of one case's requests, and remembers those of its
+    responses."""
 
     def __init__(self, random: Random, topic_ids: dict[str, UUID], spared: frozenset[UUID]) -> None:
         self.random = random

@@ -138,7 +138,7 @@ class Worker:
     waits_s: list[float] = field(default_factory=list)
 
     def begin(self) -> None:
-        """Create the topic and get a producer id."""
+        """Create the topic, get a producer id, write the first record, and print the topic's id."""
         of = request_definition(ApiKey.CREATE_TOPICS)
         configs = [
             of.struct("CreatableTopicConfig", name=name, value=value)

@@ -62,7 +62,8 @@ class Station:
         return self._process
 
     def kill(self) -> None:
-        """Send SIGKILL to the broker, if it runs."""
+        """Send SIGKILL to the broker, if it runs, and wait for its end. Clients wait from now
+        on."""
         self._up.clear()
         if self._process is not None:
             self._process.kill()
@@ -102,7 +103,8 @@ class Link(Conversation):
         return time.time_ns() // 1_000_000
 
     def reconnect(self) -> None:
-        """Wait for the broker, and connect to it."""
+        """Close the connection, wait until the broker is ready, and connect to it. Raise Broken if
+        that takes far too long."""
         self.close()
         while self._client is None:
             self._station.wait_until_up()

@@ -93,7 +93,8 @@ class Struct:
 
 @dataclass(frozen=True)
 class Field:
-    """One row of a field table."""
+    """One row of a field table: a field of a struct, and the versions in which it exists, may be
+    null, or is tagged."""
 
     name: str
     type: str

@@ -59,7 +59,7 @@ class Codec(NamedTuple):
 
 
 def fixed(letter: str) -> Codec:
-    """Return the codec of a big-endian number."""
+    """Return the codec of a big-endian number. letter: its format in the module `struct`."""
     number = struct.Struct(">" + letter)
     unpack, pack, size = number.unpack_from, number.pack, number.size
 

@@ -48,7 +48,8 @@ partitions."""
 
 
 class ClassicMembership(GroupMember):
-    """One consumer as a member of a classic group."""
+    """One consumer as a member of a classic group: it joins, takes part in rebalances, sends
+    heartbeats, and leaves."""
 
     def __init__(
         self,

@@ -58,7 +58,8 @@ def new_member_id(chance: Chance) -> str:
 
 
 class ConsumerMembership(GroupMember):
-    """One consumer as a member of a consumer group."""
+    """One consumer as a member of a consumer group (KIP-848): it joins, moves to what the
+    coordinator assigns, sends heartbeats, and leaves."""
 
     def __init__(
         self,

@@ -49,7 +49,7 @@ class Admission:
         self._look()
 
     def left(self, visitor: Visitor) -> None:
-        """Forget a closed connection, and admit one that waits."""
+        """Forget a closed connection, and admit those that wait as far as the limits permit now."""
         if visitor in self._inside:
             self._inside.discard(visitor)
             self._limits.leave(visitor.address)

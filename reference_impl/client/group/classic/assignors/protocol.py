@@ -35,7 +35,8 @@ class MemberSubscription:
 
 
 class Assignor:
-    """One way to share partitions among members."""
+    """One way to share partitions among the members of a classic group. Each member has one of each
+    configured kind, and the group's leader runs the one that the group has chosen."""
 
     name = ""
     """The assignor's name in JoinGroup. The group chooses an assignor that all members have."""

@@ -18,7 +18,8 @@ from reference_impl.client.values import TopicPartition
 
 
 class RangeAssignor(Assignor):
-    """The range assignor, which shares each topic out by itself."""
+    """The range assignor, which gives each member of a topic consecutive partitions of it, and the
+    first members one more if the number cannot be divided."""
 
     name = "range"
 

@@ -30,7 +30,7 @@ Claim = tuple[Iterable[TopicPartition], int]
 
 
 class Balance:
-    """The assignment while it is being built."""
+    """A sticky assignment that is being built, by the three steps `keep`, `fill` and `level`."""
 
     def __init__(
         self, partitions: Mapping[str, int], members: Mapping[str, MemberSubscription]
