@@ -56,7 +56,8 @@ class VirtualFlag:
 
 
 class VirtualWorld:
-    """The World of one simulated run; see the head of this file and chaos.world."""
+    """The World (chaos.world) of one simulated run: its clock, its tasks, its network, and the
+    streams of random numbers from its seed."""
 
     def __init__(self, seed: int, client_rules: ClientRules = CORRECT) -> None:
         self._seed = seed

@@ -79,7 +79,8 @@ class AbortTransaction(Call):
 
 @dataclass(frozen=True, slots=True)
 class Subscribe(Call):
-    """Become a member of the group, and read what it assigns of these topics."""
+    """Subscribe to these topics in place of earlier ones. The next Poll joins the group, which
+    assigns their partitions to its members."""
 
     topics: frozenset[str]
     is_listening: bool = False

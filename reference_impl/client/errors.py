@@ -31,7 +31,8 @@ class TimedOut(ClientError):
 
 
 class IllegalState(ClientError):
-    """The calls came in an impossible order; no broker was asked."""
+    """The call is not possible in this state of the client or with these arguments; no broker was
+    asked."""
 
     def __init__(self, sentence: str) -> None:
         super().__init__("ILLEGAL_STATE", sentence)

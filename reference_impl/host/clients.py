@@ -23,7 +23,8 @@ from reference_impl.host.client_driver import ClientDriver
 
 
 class Producer(producer.Producer):
-    """A producer for one event loop. Create it inside the loop, and close it."""
+    """A producer over TCP for one event loop. Create it inside the loop, and close it. seed: of its
+    random choices. Raise ConfigError for a configuration that cannot be used."""
 
     def __init__(
         self, bootstrap: str, config: Mapping[str, Any] | None = None, seed: int | None = None
@@ -33,7 +34,8 @@ class Producer(producer.Producer):
 
 
 class Consumer(consumer.Consumer):
-    """A consumer for one event loop. Create it inside the loop, and close it."""
+    """A consumer over TCP for one event loop. Create it inside the loop, and close it. seed: of its
+    random choices. Raise ConfigError for a configuration that cannot be used."""
 
     def __init__(
         self, bootstrap: str, config: Mapping[str, Any] | None = None, seed: int | None = None

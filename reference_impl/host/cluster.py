@@ -42,7 +42,8 @@ SAID = "touchstone serve: "
 
 @dataclass(frozen=True)
 class Size:
-    """The number of nodes, and the port of the first for clients; 0 means free ports for all."""
+    """The numbers of nodes and of controllers among them (None: all, but at most three), and the
+    port of the first node for clients; 0 means free ports for all."""
 
     nodes: int
     controllers: int | None
@@ -130,7 +131,8 @@ class _Cluster:
         return self._data / f"{node}.log"
 
     async def _accompany(self, node: int) -> int:
-        """Store the node's address when it is ready, wait for its end, and return its status."""
+        """Print the addresses of all nodes when this one is the last to be ready, wait for its end,
+        and return its exit status. Stop all nodes if it cannot start."""
         child = self._children[node]
         assert child.stdout is not None
         line = (await child.stdout.readline()).decode()

@@ -31,7 +31,8 @@ class Kernel(Protocol):
 
 
 class Backoff:
-    """An exponential back-off: the n-th failure in a row waits twice as long as the one before.
+    """An exponential back-off: each failure in a row waits twice as long as the one before, up to a
+    maximum, with jitter.
 
     Source: KIP-580 (retry.backoff.max.ms), ExponentialBackoff.java.
     """

@@ -47,7 +47,7 @@ def decode_record(
     key: Bytes, value: Bytes | None, module: str = GROUP
 ) -> tuple[Struct, Struct | None]:
     """Return (key, value) of one coordinator record; the value is None for a tombstone. Raise
-    Malformed for an unknown record type."""
+    Malformed for an unknown record type, or bytes that are not of that type."""
     record_type = _int16(key, f"{module} record key")
     names = coordinator_types(module).get(record_type)
     if names is None:

@@ -28,8 +28,8 @@ class SimCluster:
         members: Mapping[int, SimNode],
         performers: Mapping[type[Fault], Perform],
     ) -> None:
-        """Take nodes that have started. performers: type of fault -> the function that performs it
-        and returns the nodes that it has affected."""
+        """Take the nodes, which the caller starts. performers: type of fault -> the function that
+        performs it and returns the nodes that it has affected."""
         self.target = "sim"
         self.note: Callable[[str], None] = lambda sentence: None
         """A function that is called with a sentence about each fault."""

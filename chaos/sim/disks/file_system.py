@@ -119,7 +119,8 @@ class FileSystem:
                 raise StorageError(path, "the disk reports an input/output error")
 
     def sync(self, path: str, content: Content | None) -> None:
-        """Apply the disk's faults to one sync, and count its time. Raise StorageError or Ended."""
+        """Apply the disk's faults to one sync, count its time, and note that the content (None: a
+        directory) is on the medium. Raise StorageError or Ended."""
         if self.trap is not None and self.trap.at_sync and content is not None:
             unsynced = len(content.data) - content.synced_size
             if path.endswith(SEGMENT) and unsynced >= HEADER_BYTES:

@@ -67,7 +67,8 @@ class Consumer:
     async def subscribe(
         self, topics: Iterable[str], listener: RebalanceListener | None = None
     ) -> None:
-        """Become a member of the group and read what it assigns."""
+        """Subscribe to these topics in place of earlier ones. The next `poll` joins the group,
+        which assigns their partitions; the listener hears of each change."""
         self._listener = listener
         await self._driver.call(calls.Subscribe(frozenset(topics), listener is not None))
 

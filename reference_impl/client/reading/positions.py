@@ -172,7 +172,8 @@ class Positions:
         offsets.fetch(unknown, found, failed)
 
     def _begin(self, committed: Mapping[TopicPartition, OffsetAndMetadata | None]) -> None:
-        """Begin at the committed offset or, without one, where `auto.offset.reset` says."""
+        """Begin at the committed offset or, without one, where `auto.offset.reset` says. If that is
+        none, leave an error for the next poll."""
         for partition, offset in committed.items():
             state = self._subscription.partitions.get(partition)
             if state is None or state.position is not None or state.reset_to is not None:

@@ -23,7 +23,7 @@ _WRITTEN = {"\\": "\\\\", **{character: f"\\{name}" for name, character in _MEAN
 
 def read(file: Path) -> dict[str, str]:
     """Return the settings of a file; if a key occurs twice, the last one counts. Raise BadConfig if
-    it cannot be read."""
+    it cannot be read, or a line has no key or a wrong escape."""
     try:
         text = file.read_bytes().decode("iso-8859-1")
     except OSError as error:

@@ -14,7 +14,7 @@ from reference_impl.core.configs.keys import BadConfig
 
 def read(file: Path) -> dict[str, str]:
     """Return name -> address; of several lines with one name the first counts. Raise BadConfig if
-    the file cannot be read."""
+    the file cannot be read, or a line is not ADDRESS NAME…"""
     try:
         text = file.read_text("utf-8", "replace")
     except OSError as error:

@@ -326,8 +326,9 @@ class Connection(asyncio.Protocol):
             self._pump()
 
     def _pump(self) -> None:
-        """Pass received requests to the node until the turn ends, one is in progress, or reading is
-        paused."""
+        """Pass received requests to the node until the turn ends, one is in progress, or the
+        connection is held back, muted, or behind with its responses. Then send the gathered
+        responses, and close the connection if it is broken and idle."""
         self._is_pumping = True
         try:
             while self._frames and not (

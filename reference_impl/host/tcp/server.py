@@ -187,8 +187,9 @@ class Server:
         self.host.connection_closed(connection.id)
 
     def _sweep(self) -> None:
-        """Close connections that were idle for connections.max.idle.ms, and those whose client is
-        gone."""
+        """Close connections that were idle for connections.max.idle.ms, whose client is gone, or
+        that hold memory for which others wait. Collect garbage if that is due, and schedule the
+        next sweep."""
         now_s = asyncio.get_running_loop().time()
         idle_s = self._idle_ms / 1000 if self._idle_ms >= 0 else math.inf
         for connection in list(self._connections):

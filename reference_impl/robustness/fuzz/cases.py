@@ -77,8 +77,8 @@ DOOR_WEIGHTS = 6, 1
 
 
 class Case:
-    """The state of one case: its random generator, the listener that it attacks, and its
-    connections that stay open."""
+    """The state of one case: its random generator, the listener that it attacks, and the values and
+    requests that it draws."""
 
     def __init__(self, random: Random, judge: Judge, values: Values) -> None:
         self.random = random

@@ -106,8 +106,8 @@ class Judge:
         self.counts["left waiting"] += 1
 
     def _check_reason(self, frame: Frame, why: str | None) -> None:
-        """Require that the log gives the reason why the connection ended: for a malformed request,
-        the path of the field."""
+        """Raise Violation unless the log gives the reason why the connection ended: for a malformed
+        request, the path of the field."""
         end = f" closed: {why}" if why is not None else None
 
         def is_there(lines: list[str]) -> bool:

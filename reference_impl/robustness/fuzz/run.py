@@ -101,8 +101,8 @@ class Fuzz:
             )
 
     def finish(self) -> None:
-        """Complete the requests in flight, and require that they leave no memory or descriptors
-        behind."""
+        """Complete the requests in flight, and stop the witness. Raise Violation if it has failed,
+        or memory or descriptors are left behind."""
         while self.slow_senders:
             self._let_slow_senders_go_on()
         self.witness.stop()

@@ -190,7 +190,8 @@ def leave_waiting(broker: Address, topic: str) -> None:
 
 
 def many_names(broker: Address) -> None:
-    """Send requests of 1 MB that contain as many names as possible, each for a different API."""
+    """Send requests of 1 MB that contain as many names, or partitions, as possible, each for a
+    different API."""
     deletion = request_definition(ApiKey.DELETE_TOPICS)
     offsets = request_definition(ApiKey.LIST_OFFSETS)
     partitions = [

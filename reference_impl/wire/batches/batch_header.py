@@ -40,7 +40,7 @@ DELETE_HORIZON_BIT = 0x40
 
 
 class BatchHeader(NamedTuple):
-    """The header's fields, in their order on disk and on the wire."""
+    """The header of a record batch: its fields in their order on disk and on the wire."""
 
     base_offset: int
     batch_length: int

@@ -165,7 +165,7 @@ def checked_length(length: int, kind: str, nullable: bool) -> None:
 
 
 def string(flexible: bool, nullable: bool) -> Codec:
-    """Return the codec of text: a length in bytes, then UTF-8."""
+    """Return the codec of text: a length in bytes, then UTF-8 of at most STRING_BYTES_MAX bytes."""
     read_length, write_length, length_size, _ = length_codec("string", flexible)
     null = encoded_length("string", flexible, -1)
 

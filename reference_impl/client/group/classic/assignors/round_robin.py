@@ -17,7 +17,8 @@ from reference_impl.client.values import TopicPartition
 
 
 class RoundRobinAssignor(Assignor):
-    """The round-robin assignor, which skips members that do not subscribe to the topic."""
+    """The round-robin assignor, which gives the partitions of all topics to the members in turn,
+    and skips members that do not subscribe to the topic."""
 
     name = "roundrobin"
 
