@@ -90,8 +90,8 @@ class Outgoing(asyncio.Protocol):
         self._unsent.clear()
 
     def _log_in(self, frame: bytearray) -> None:
-        """Continue the login with the broker's response. Raise LoginRefused if the broker rejects
-        it."""
+        """Continue the login with the broker's response, and send the waiting requests once it is
+        finished. Raise LoginRefused if the broker rejects it."""
         assert self._login is not None and self._transport is not None
         try:
             self._transport.write(self._login.send(frame))

@@ -222,7 +222,8 @@ class Medium:
         self.settle()
 
     def settle(self) -> None:
-        """Mark all bytes and names that exist now as durable."""
+        """Mark all bytes and names that exist now as durable, but replace the bytes of failed syncs
+        by zeros."""
         for content in self._contents():
             content.settle()
         self._journal.clear()

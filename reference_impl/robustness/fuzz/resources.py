@@ -30,8 +30,8 @@ class Resources:
     descriptors_before: int = 0
 
     def begin(self) -> None:
-        """Take the first values after a few requests, so that the internal topics and their files
-        exist."""
+        """Note how many descriptors are open. Call this after a few requests, so that the internal
+        topics and their files exist."""
         self.descriptors_before = self.broker.descriptors()
 
     def sample(self) -> None:

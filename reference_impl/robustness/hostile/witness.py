@@ -84,7 +84,8 @@ class Witness:
         return waits[min(len(waits) - 1, int(len(waits) * share))]
 
     def stop(self) -> None:
-        """Let the process read everything once more, then end it."""
+        """Let the process read everything once more and end. Kill it, and note a failure, if it
+        does not end in time."""
         assert self._process.stdin is not None
         self._process.stdin.close()
         try:
