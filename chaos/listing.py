@@ -21,8 +21,8 @@ from chaos.workloads import WORKLOADS
 
 
 def targets() -> dict[str, Target]:
-    """Return every target that can be started here, in its default version. A plugin's target may
-    have none."""
+    """Return name -> target for every registered target, in its default version. Leave out one that
+    cannot be made without a version or address, as some plugins' targets cannot."""
     made = {}
     for name in TARGETS:
         with suppress(TargetError):
@@ -31,8 +31,8 @@ def targets() -> dict[str, Target]:
 
 
 def list_markdown() -> str:
-    """Return three tables in Markdown: workload × judges and clients; nemesis × target; fault ×
-    target and backend."""
+    """Return four tables in Markdown: workload × judges and clients; nemesis × target; fault ×
+    target; fault × backend on which a probe proves it."""
     all_targets = targets()
     workloads = [
         (
@@ -63,8 +63,8 @@ def list_markdown() -> str:
 
 
 def list_json(own: Target | None = None) -> str:
-    """Return the tables of `list_markdown` as JSON. own: one more target, such as the user's
-    cluster."""
+    """Return the workloads, the nemeses with the targets that can perform them, and each target's
+    faults as JSON. own: one more target, such as the user's cluster."""
     all_targets = targets() | ({own.name: own} if own is not None else {})
     workloads = [
         {
@@ -146,8 +146,8 @@ def list_text() -> str:
 
 
 def list_for(target: Target) -> str:
-    """Return a line for each nemesis: whether this target can perform it, or the faults that the
-    target lacks."""
+    """Return a title that lists this target's faults, and a line for each nemesis: whether the
+    target can perform it, or the faults that it lacks."""
     rows = {}
     for nemesis in NEMESES.values():
         lacking = sorted(fault.__name__ for fault in nemesis.faults - target.faults)
@@ -158,7 +158,8 @@ def list_for(target: Target) -> str:
 
 
 def _aligned(rows: Mapping[str, str]) -> Iterator[str]:
-    """Yield lines `name text`, with the names padded to the width of the longest."""
+    """Yield lines `name text`, with the names padded to the width of the longest. rows: name ->
+    text, not empty."""
     width = max(map(len, rows))
     return (f"  {name:<{width}}  {text}" for name, text in rows.items())
 

@@ -21,7 +21,8 @@ CLIENTS: dict[str, MakeClients] = {
 
 
 def clients_named(name: str) -> MakeClients:
-    """Return a factory of the clients of that name. Raise TargetError with the known names."""
+    """Return the maker of the clients of that name. Raise TargetError, which lists the known names,
+    for another name."""
     if name in CLIENTS:
         return CLIENTS[name]
     nearest = difflib.get_close_matches(name, CLIENTS, n=1, cutoff=0.4)

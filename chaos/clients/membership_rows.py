@@ -60,9 +60,9 @@ class MembershipRows:
     def assigned(
         self, starts: Mapping[Place, int | None] | None, places: Iterable[Place], identity: Row
     ) -> None:
-        """Note that the member received these partitions. starts: for each, the committed offset at
-        which it begins (None: there is none), or None as a whole if the coordinator did not
-        answer."""
+        """Add a POSITION row for each partition that the member received, after an OWNED row for
+        each partition that it owns now. starts: for each, the committed offset at which it begins
+        (None: there is none), or None as a whole if the coordinator did not answer."""
         places = list(places)
         self._owned.update(places)
         self._note_owned(identity)
@@ -73,7 +73,8 @@ class MembershipRows:
             self._note(F.POSITION, place, {**identity, "asked": COMMITTED, **told})
 
     def revoked(self, places: Iterable[Place], identity: Row) -> None:
-        """Record that these partitions no longer belong to the member."""
+        """Note that these partitions no longer belong to the member: add an OWNED row for each
+        partition that it still owns."""
         self._owned.difference_update(places)
         self._note_owned(identity)
 
@@ -88,11 +89,12 @@ class MembershipRows:
         return rows
 
     def clear(self) -> None:
-        """Drop all rows, because another membership begins."""
+        """Drop all rows and forget the owned partitions, because another membership begins."""
         self._rows, self._owned = [], set()
 
     def _note_owned(self, identity: Row) -> None:
-        """Record an OWNED row for every partition that the member owns now. Under KIP-848 the rows
+        """Add an OWNED row for every partition that the member owns now, or one without a partition
+        if it owns none. Under KIP-848 the rows
         have no generation: the member's epoch may have risen before its listener is called with an
         older assignment."""
         settings = json.loads(self._settings.get("settings", "{}"))

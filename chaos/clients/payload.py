@@ -41,13 +41,14 @@ class Carried(NamedTuple):
 
 
 def nonce_of(run_id: str) -> bytes:
-    """Return eight bytes that identify the run: different for every run, and the same when its
-    directory is replayed."""
+    """Return eight bytes that identify the run, derived from its id: different for every run, and
+    the same when its directory is replayed."""
     return hashlib.sha256(run_id.encode()).digest()[:8]
 
 
 def record_for(send: Send, index: int, nonce: bytes) -> Carried:
-    """Return the record that carries the value number `index` of a send."""
+    """Return the key, value and headers of the record for the value number `index` (from 0) of a
+    send."""
     value, is_tombstone = send.values[index], bool(send.tombstones) and send.tombstones[index]
     filling, key, headers = b"", None, list[Header]()
     if send.filling:
@@ -61,9 +62,9 @@ def record_for(send: Send, index: int, nonce: bytes) -> Carried:
 
 
 def value_of(carried: Carried, nonce: bytes) -> tuple[int | None, dict[str, Any]]:
-    """Return the value in the payload, and further history columns of the record: `checksum`, `key`
-    and `tombstone` where the workload named a key, `detail` where the payload is not one of
-    ours."""
+    """Return the value in the payload, or None if this run has not sent it, and further history
+    columns of the record: `checksum`, always; `key` and `tombstone` where the workload named a key;
+    `detail`, the reason, where the value is None."""
     payload, key, headers = carried
     extra: dict[str, Any] = {"checksum": checksum_of(carried)}
     named = key is not None and not key.startswith(_DRESSED)
@@ -90,7 +91,7 @@ def checksum_of(carried: Carried) -> int:
 
 
 def checksums_of(records: Sequence[Carried]) -> dict[str, Any]:
-    """Return the column of a send: one checksum for each of its records."""
+    """Return the history column `checksum` of a send: a list with the checksum of each record."""
     return {"checksum": [checksum_of(record) for record in records]}
 
 
@@ -105,7 +106,7 @@ def plain_headers(headers: Iterable[tuple[str | bytes, Any]] | None) -> list[Hea
 def encode(
     value: int, nonce: bytes, filling: bytes = b"", key: bytes | None = None, headers: Headers = ()
 ) -> bytes:
-    """Return the payload that encodes one value."""
+    """Return the payload that encodes one value: value, nonce, a checksum of all parts, filling."""
     signed = struct.pack(">q8s", value, nonce)
     return signed + struct.pack(">I", _checksum(signed, filling, key, headers)) + filling
 
@@ -149,8 +150,9 @@ def bears(nonce: bytes, value: bytes | None, headers: Iterable[tuple[str, bytes 
 
 
 def _dress(value: int, size: int) -> tuple[bytes, bytes, list[Header]]:
-    """Return filling, key and headers of a dressed record, derived from its value. They have every
-    length, and some are empty or null."""
+    """Return the filling of `size` bytes, the key and the headers of a dressed record. All are
+    derived from the value: the key has 1 to 50 bytes, and there are 0 to 3 headers, the second of
+    them empty and the third null."""
     block = hashlib.shake_128(struct.pack(">q", value)).digest(_BLOCK)
     filling = (block * (size // _BLOCK + 1))[:size]
     headers: list[Header] = [("full", block[:100]), ("empty", b""), ("null", None)]

@@ -56,7 +56,7 @@ def of_librdkafka(access: Access) -> dict[str, Any]:
 
 def of_java(access: Access) -> dict[str, Any]:
     """Return the settings by which Apache's Java clients connect and authenticate; empty for
-    PLAINTEXT. Raise OSError for files that cannot be read."""
+    PLAINTEXT. Raise OSError if the certificate or key file cannot be read."""
     if not access.uses_tls and not access.uses_sasl:
         return {}
     found: dict[str, Any] = {"security.protocol": access.protocol}

@@ -51,7 +51,8 @@ def out_of_time(readings: Readings) -> str:
 
 
 def _left(name: str, reading: Reading) -> str:
-    """Return how far the reading of a partition came."""
+    """Return how far the reading of a partition came, and whether it stopped at the last stable
+    offset. name: TOPIC-PARTITION."""
     if reading.position == reading.last_stable_offset < reading.high_watermark:
         why = ", the last stable offset, where a transaction has not ended"
     else:
@@ -66,9 +67,10 @@ async def read_all(
     read: Callable[[Readings, float], Awaitable[str | None]],
     error_type: type[Exception],
 ) -> Completion:
-    """Read the partitions from log start to the high watermark. Return INFO if an end was not
-    reached. `read` is one attempt with a new consumer until the deadline: it fills the readings and
-    returns what prevented their completion, or raises an `error_type`."""
+    """Read the partitions from log start to the high watermark; start again after a failure until
+    READ_TIMEOUT_S is over. Return the records and a `read_all` row for each partition; INFO if an
+    end was not reached. `read` is one attempt with a new consumer until the deadline: it fills the
+    readings and returns what prevented their completion, or raises an `error_type`."""
     deadline = world.monotonic() + READ_TIMEOUT_S
     while True:
         readings: Readings = {}
@@ -121,6 +123,7 @@ def _completion(operation: ReadAll, readings: Readings, problem: str | None) -> 
 
 
 def together(records: list[Record]) -> Outcome:
-    """Return one outcome for a whole send: that of its records if they all agree, else INFO."""
+    """Return one outcome for a whole request: that of its records if they all agree, else INFO
+    (also without records)."""
     outcomes = {record.outcome for record in records}
     return outcomes.pop() if len(outcomes) == 1 else Outcome.INFO

@@ -108,7 +108,8 @@ class Begin(Operation):
 
 @dataclass(frozen=True)
 class Commit(Operation):
-    """End the open transaction, asking to commit."""
+    """End the open transaction, asking to commit. The client of a group member first adds the
+    member's offsets to the transaction."""
 
 
 @dataclass(frozen=True)

@@ -1,5 +1,5 @@
-"""confluent-kafka (librdkafka): the first client of every workload. Its calls block the thread, so
-it runs only against real brokers, not in the simulator.
+"""confluent-kafka (librdkafka): the default client of every workload. Its calls block the thread,
+so it runs only against real brokers, not in the simulator.
 
 Sources: librdkafka INTRODUCTION.md (idempotent and transactional producer), CONFIGURATION.md;
 KIP-98. chaos.record.outcomes decides what an error proves.
@@ -231,8 +231,9 @@ class ConfluentClient:
         return replace(ended, more_rows=added.more_rows)
 
     def _add_offsets(self, _: AddOffsets) -> Completion:
-        """Add the group member's positions to the transaction. Do nothing if the process has no
-        group member."""
+        """Add the group member's positions to the transaction, with a history row for each. Do
+        nothing if the process has no group member. Return FAIL if the member lost a partition in
+        the transaction. After a time-out (INFO), drop the producer."""
         if self._member is None:
             return Completion(Outcome.OK)
         member, producer = self._member, self._open_producer()
@@ -266,13 +267,13 @@ class ConfluentClient:
         return completion
 
     def _crash(self, _: Crash) -> Completion:
-        """Abandon any open transaction without closing the producer: librdkafka does not end a
-        transaction when it is destroyed."""
+        """Mark the client as broken, so that the runner replaces it. Any open transaction stays
+        open: librdkafka does not end a transaction when the producer is destroyed."""
         return Completion(Outcome.OK, broken=True)
 
     def _end(self, call: Callable[[Producer, float], None]) -> Completion:
-        """Commit or abort the transaction by `call`. If `call` is repeated after a time-out,
-        librdkafka continues the same commit or abort."""
+        """Commit or abort the transaction by `call`, which is repeated after retriable errors for
+        up to END_TIMEOUT_S: librdkafka then continues the same commit or abort."""
         producer = self._open_producer()
         deadline = time.monotonic() + END_TIMEOUT_S
         while True:
@@ -370,8 +371,8 @@ class ConfluentClient:
     # --- life -----------------------------------------------------------------------------------
 
     async def close(self) -> None:
-        """Abandon the operation in progress, which the caller has recorded as unknown, and close
-        the client."""
+        """Close the producer, the consumer and the group member, which leaves its group. Drop the
+        records that were not sent yet; the caller has recorded their operation as unknown."""
         with suppress(KafkaException, RuntimeError):
             if self._producer is not None:
                 self._producer.purge()

@@ -69,7 +69,7 @@ def consumer_config(
     fetch_bytes: int | None = None,
 ) -> dict[str, Any]:
     """Return the settings of a reader that owns its positions: it joins no group, and no position
-    is reset automatically."""
+    is reset automatically. nonce: the run's, which makes the required group.id unique."""
     return common_config(bootstrap) | {
         "group.id": f"touchstone-{nonce.hex()}",
         "enable.auto.commit": False,
@@ -93,8 +93,8 @@ def _fetches_of(size: int) -> dict[str, Any]:
 
 
 def member_config(bootstrap: str, isolation: str, group: GroupSettings) -> dict[str, Any]:
-    """Return the settings of a group member, with a short session timeout so that its crash is soon
-    noticed."""
+    """Return all settings of a group member: those of a reader, the group's own, and a start at the
+    log start if the group has committed no offset."""
     config = consumer_config(bootstrap, isolation, b"") | {
         **({"group.instance.id": group.instance_id} if group.instance_id else {}),
         "group.id": group.name,

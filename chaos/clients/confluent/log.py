@@ -22,7 +22,7 @@ class KeptLog(logging.Handler):
         self._lines = FrequentLines()
 
     def emit(self, record: logging.LogRecord) -> None:
-        """Count a log message."""
+        """Count a log message, without the prefix that names the librdkafka thread."""
         self._lines.add(_THREAD.sub("", record.getMessage()))
 
     def most_frequent(self, number: int) -> list[tuple[str, int]]:
@@ -35,7 +35,8 @@ _KEPT: dict[str, KeptLog] = {}
 
 
 def kept_log(bootstrap: str) -> KeptLog:
-    """Return the log of the clients of this cluster."""
+    """Return the log of this process's clients of the cluster with these bootstrap addresses. Begin
+    an empty one at the first call."""
     return _KEPT.setdefault(bootstrap, KeptLog())
 
 

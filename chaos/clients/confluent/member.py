@@ -170,8 +170,9 @@ class ConfluentMember:
         return record
 
     def commit(self, _: CommitOffsets) -> Completion:
-        """Commit the positions and wait. An error leaves the outcome of earlier attempts open
-        (INFO)."""
+        """Commit the positions after the records polled since the last commit, and wait. Return OK
+        without a request if there are none. An error leaves the outcome open (INFO), since an
+        earlier attempt may have succeeded; the positions are then dropped, too."""
         consumer, positions = self._consumer, self._positions
         if consumer is None or not positions:
             return Completion(Outcome.OK)
@@ -202,7 +203,8 @@ class ConfluentMember:
         self._positions, self._firsts, self._was_revoked = {}, {}, False
 
     def offset_rows(self) -> list[dict[str, Any]]:
-        """Return the rows of the positions which a commit would add to the transaction."""
+        """Return the history rows of the positions which a commit would add to the transaction:
+        none if it would add none, or if a partition was revoked."""
         if self._was_revoked or self._consumer is None or not self._positions:
             return []
         shared = {"f": F.SEND_OFFSETS.value, "group": self._group, **_identity(self._consumer)}
@@ -224,8 +226,9 @@ class ConfluentMember:
         return None
 
     def rewind(self) -> None:
-        """Go back to the inputs of an aborted transaction and read them again, in a new session of
-        the history."""
+        """Seek to the first record of each partition that the aborted transaction has read, so that
+        the next polls read them again, in a new session of the history. Then begin as for a new
+        transaction."""
         message, self._held = self._held, None
         if message is not None and message.error() is None:
             first = record_of(message, self._nonce)
@@ -242,8 +245,8 @@ class ConfluentMember:
     # --- the end of a membership ----------------------------------------------------------------
 
     def leave(self, _: Leave) -> Completion:
-        """Close the consumer, which leaves the group and, if commits are automatic, commits
-        first."""
+        """Close the consumer, which leaves the group and, if commits are automatic, commits first.
+        Return OK without a consumer, and INFO after an error."""
         consumer, self._consumer = self._consumer, None
         self._forget()
         if consumer is None:
@@ -286,9 +289,10 @@ class ConfluentMember:
     def _begin(
         self, consumer: Consumer, partitions: list[TopicPartition]
     ) -> dict[tuple[str, int], int | None] | None:
-        """Seek to the group's committed offsets and return them (None for a partition without one).
-        Return None if the coordinator does not answer: confluent-kafka then assigns the partitions
-        after the callback, and librdkafka asks where to begin."""
+        """Assign the partitions at the group's committed offsets, or at the log start where there
+        is none. Return partition -> committed offset or None. Return None as a whole if the
+        coordinator does not answer: confluent-kafka then assigns the partitions after the callback,
+        and librdkafka asks where to begin."""
         try:
             found = consumer.committed(partitions, COMMITTED_TIMEOUT_S) if partitions else []
             if any(each.error for each in found):
@@ -322,7 +326,8 @@ def _committed(position: TopicPartition, error: str | None) -> Record:
 
 
 def _identity(consumer: Consumer) -> dict[str, Any]:
-    """Return the columns member_id and generation, null before the member has joined."""
+    """Return the columns member_id and generation (under KIP-848 the member epoch), null before the
+    member has joined. Leave out generation if librdkafka's metadata has an unknown form."""
     columns: dict[str, Any] = {"member_id": consumer.memberid() or None}
     metadata = consumer.consumer_group_metadata()
     if isinstance(metadata, bytes) and metadata.startswith(_METADATA_MAGIC):

@@ -30,7 +30,8 @@ _TIMESTAMP_TYPES = {TIMESTAMP_CREATE_TIME: "create", TIMESTAMP_LOG_APPEND_TIME: 
 
 
 def record_of(message: Message, nonce: bytes) -> Record:
-    """Return one delivered record."""
+    """Return the history's record for one delivered message. Its value is None, and its column
+    `detail` says why, if this run has not sent the payload."""
     headers = payload.plain_headers(cast("list[tuple[str, bytes | None]]", message.headers()))
     carried = payload.Carried(message.value(), message.key(), headers)
     value, extra = payload.value_of(carried, nonce)
@@ -64,8 +65,8 @@ async def read_all(world: World, operation: ReadAll, bootstrap: str, nonce: byte
 
 
 def _read(consumer: Consumer, readings: Readings, nonce: bytes, deadline: float) -> str | None:
-    """Read until every partition is complete or the deadline has passed. Return what prevented
-    that, or None."""
+    """Read until every partition is complete, adding records and positions to `readings`. Return
+    None, or a sentence about the error or the partitions not read before the deadline."""
     consumer.assign([TopicPartition(t, p, r.log_start) for (t, p), r in readings.items()])
     while not all(reading.complete for reading in readings.values()):
         if time.monotonic() > deadline:

@@ -56,8 +56,8 @@ POLL_MS = 200
 
 
 def in_java_words(bootstrap: str, config: Mapping[str, Any]) -> dict[str, str]:
-    """Return the settings, and those for access to the cluster, as text in the form that Java's
-    configuration parses."""
+    """Return the client's settings, with the bootstrap addresses and the security settings of that
+    cluster, as text in the form that Java's configuration parses."""
     own = {"bootstrap.servers": bootstrap, "client.id": "touchstone", **config}
     texts = {name: _word(value) for name, value in own.items()}
     return texts | of_java(access_of(bootstrap))
@@ -122,8 +122,8 @@ class JavaClient:
         return self._host.ask(self._number, op, timeout_s, **fields)
 
     def _make(self, kind: str, config: Mapping[str, Any]) -> None:
-        """Make the producer or the consumer once. Raise HostError if Kafka refuses the
-        configuration."""
+        """Make the "producer" or the "consumer", unless this client has it already. Raise HostError
+        if Kafka refuses the configuration or the Java process does not answer."""
         if kind not in self._made:
             answer = self._ask(kind, 2 * GRACE_S, config=in_java_words(self._bootstrap, config))
             if "error" in answer:
@@ -180,13 +180,15 @@ class JavaClient:
         return Completion(Outcome.OK, more_rows=told)
 
     def _crash(self, _: Crash) -> Completion:
-        """Abandon any open transaction: an orderly close would abort it."""
+        """Drop the Java producer without closing it: an orderly close would abort the open
+        transaction."""
         self._ask("crash_producer")
         return Completion(Outcome.OK, broken=True)
 
     def _end(self, op: str) -> Completion:
-        """Commit or abort the transaction. After a time-out the Java client accepts only the same
-        call again."""
+        """Commit or abort the transaction (`op` is "commit" or "abort"). Return `broken` after a
+        fatal error or a time-out: after a time-out the Java client accepts only the same call
+        again."""
         answer = self._ask(op, END_TIMEOUT_S)
         if error := answer.get("error"):
             broken = answer["fatal"] or answer["timed_out"]
@@ -260,8 +262,8 @@ class JavaClient:
         )
 
     def _read_on(self, readings: Readings) -> str | None:
-        """Poll once, and note the position reached, which also counts control records and aborted
-        records. Return an error as text, or None."""
+        """Poll once. Add the records to `readings`, and set the positions reached, which also count
+        control records and aborted records. Return an error as text, or None."""
         completion = self._poll(Poll(POLL_MS / 1000))
         if completion.outcome is not Outcome.OK:
             return completion.detail
@@ -275,8 +277,8 @@ class JavaClient:
     # --- life -----------------------------------------------------------------------------------
 
     async def close(self) -> None:
-        """Abandon the operation in progress, which the caller has recorded as unknown, and close
-        the client."""
+        """Close this client's producer and consumer, whatever they are doing; the caller has
+        recorded an operation in progress as unknown. The Java process ends with its last client."""
         with suppress(HostError):
             self._ask("close", CLOSE_TIMEOUT_S)
         self._host.leave(self._number)

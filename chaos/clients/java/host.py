@@ -40,7 +40,7 @@ Answer = dict[str, Any]
 
 
 class HostError(RuntimeError):
-    """The Java process has ended, or does not answer."""
+    """Raised if the Java process has ended or does not answer, or if its client cannot be made."""
 
 
 class JavaHost:
@@ -57,7 +57,8 @@ class JavaHost:
         self._waiting: dict[int, SimpleQueue[Answer | None]] = {}
 
     def enter(self) -> int:
-        """Register a client, starting the Java process if none runs. Return the client's number."""
+        """Register a client, starting the Java process if none runs. Return the client's number.
+        Raise TargetError if the process cannot be started."""
         with self._lock:
             if self.process is None or self.process.poll() is not None:
                 self.process = _start()

@@ -51,8 +51,8 @@ answer. It raises HostError."""
 
 
 def member_config(group: GroupSettings) -> dict[str, Any]:
-    """Return the settings of a group member that a reader without a group does not need. The group
-    notices a crash of the member after six seconds, as with librdkafka."""
+    """Return the settings that a group member needs in addition to those of a reader without a
+    group."""
     config: dict[str, Any] = {
         **({"group.instance.id": group.instance_id} if group.instance_id else {}),
         "group.id": group.name,
@@ -135,8 +135,9 @@ class JavaMember:
         )
 
     def _note(self, change: Answer) -> None:
-        """Note a change of the assignment: partitions received, with the group's committed offsets
-        (null: the coordinator did not answer; -1: there is none), or partitions lost."""
+        """Keep the history rows of one change of the assignment: partitions received, with the
+        group's committed offsets (null: the coordinator did not answer; -1: there is none), or
+        partitions revoked, whose positions are dropped."""
         identity = _identity(change)
         partitions = [(topic, partition) for topic, partition, _ in change["partitions"]]
         if change["change"] == "revoked":
@@ -149,8 +150,9 @@ class JavaMember:
         self._rows.assigned(begun, partitions, identity)
 
     def commit(self, _: CommitOffsets) -> Completion:
-        """Commit the positions and wait. An error leaves the outcome of earlier attempts open
-        (INFO)."""
+        """Commit the positions after the records polled since the last commit, and wait. Return OK
+        without a request if there are none. An error leaves the outcome open (INFO), since an
+        earlier attempt may have succeeded; the positions are then dropped, too."""
         positions, self._positions = self._positions, {}
         if not self._is_member or not positions:
             return Completion(Outcome.OK)
@@ -171,12 +173,13 @@ class JavaMember:
         return Completion(outcome, records, error, answer.get("detail"), broken, columns)
 
     def leave(self, _: Leave) -> Completion:
-        """Close the consumer, which leaves the group and, if commits are automatic, commits
-        first."""
+        """Close the consumer, which leaves the group and, if commits are automatic, commits first.
+        Return OK without a consumer, and INFO after an error."""
         return self._close("leave")
 
     def crash(self, _: Crash) -> Completion:
-        """Drop the consumer without LeaveGroup: the group notices when the session times out."""
+        """Close the consumer without LeaveGroup: the group notices when the session times out. Java
+        still makes its automatic commit."""
         return self._close("crash")
 
     def _close(self, op: str) -> Completion:

@@ -57,7 +57,8 @@ _TIMESTAMP_TYPES = {TimestampType.CREATE_TIME: "create", TimestampType.LOG_APPEN
 
 
 def own_producer_config(settings: ClientSettings) -> dict[str, Any]:
-    """Return the producer's settings, with a request timeout shorter than the delivery timeout."""
+    """Return the producer's settings under Kafka's names, with a request timeout that is no longer
+    than the delivery timeout."""
     waits_ms = END_TIMEOUT_MS if settings.transactional else settings.delivery_timeout_ms
     config = producer_config(settings, waits_ms)
     return config | {
@@ -179,7 +180,7 @@ class ReferenceClient:
         return Completion(Outcome.OK, more_rows=told)
 
     async def _crash(self, _: Crash) -> Completion:
-        """Drop the producer with any open transaction, as a crash does."""
+        """Cut the producer's connections and drop it; any open transaction stays open."""
         producer, self._producer = self._producer, None
         if producer is not None:
             producer.crash()
@@ -205,7 +206,7 @@ class ReferenceClient:
         return self._consumer
 
     def _open_member(self) -> Consumer:
-        """Open a consumer of the group, for one membership."""
+        """Return a new consumer of the group, for one membership."""
         assert self._settings.group is not None
         config = consumer_config(self._settings.isolation.value)
         return self._new_consumer(config | member_config(self._settings.group))
@@ -292,8 +293,8 @@ class ReferenceClient:
     # --- life -----------------------------------------------------------------------------------
 
     async def close(self) -> None:
-        """Abandon the operation in progress, which the caller has recorded as unknown, and close
-        the client."""
+        """Close the producer, the consumer and the machines, and drop the group member without
+        leaving its group. The caller has recorded an operation in progress as unknown."""
         await self._machines.perform(self._end_all())
         await self._machines.close()
 

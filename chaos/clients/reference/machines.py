@@ -42,8 +42,8 @@ class Machines(Protocol):
         ...
 
     async def within(self, timeout_s: float, work: Coroutine[Any, Any, T]) -> T:
-        """Run a coroutine from inside `perform`. Return its result or raise its error. Raise
-        TimeoutError when the time is up."""
+        """Run a coroutine from inside `perform`. Return its result or raise its error. Cancel it
+        and raise TimeoutError if it takes longer."""
         ...
 
     async def close(self) -> None:

@@ -94,7 +94,7 @@ class ReferenceMember:
 
     async def poll(self, poll: Poll) -> Completion:
         """Poll records of one assignment. Return a completion whose `rebalanced` says whether the
-        assignment differs from that of the last poll."""
+        assignment differs from that of the last poll. Return FAIL without a subscription."""
         consumer = self._consumer
         if consumer is None:
             return Completion(Outcome.FAIL, (), "_STATE", "there is no subscription")
@@ -128,7 +128,9 @@ class ReferenceMember:
         )
 
     async def commit(self, _: CommitOffsets) -> Completion:
-        """Commit the positions and wait."""
+        """Commit the positions after the records polled since the last commit, and wait. Return OK
+        without a request if there are none. After an error the outcome is INFO, and the positions
+        are dropped, too."""
         consumer = self._consumer
         positions, self._positions = self._positions, {}
         if consumer is None or not positions:
@@ -160,7 +162,8 @@ class ReferenceMember:
         return Completion(Outcome.OK)
 
     async def crash(self, _: Crash) -> Completion:
-        """Drop the consumer without LeaveGroup: the group notices when the session times out."""
+        """Cut the consumer's connections without LeaveGroup: the group notices when the session
+        times out."""
         consumer, self._consumer = self._consumer, None
         self._forget()
         if consumer is not None:
@@ -173,8 +176,8 @@ class ReferenceMember:
 
     def _identity(self, consumer: Consumer) -> dict[str, Any]:
         """Return the columns member_id and generation, null before the member has joined. A member
-        that was removed during a poll has no identity at its end; its records were delivered
-        before, so return the last identity."""
+        that was removed during a poll has no id at the poll's end, but its records were delivered
+        before: return its last id, with the generation null."""
         group = consumer.group_metadata
         self._member_id = group.member_id or self._member_id
         epoch = group.generation_id
@@ -183,7 +186,8 @@ class ReferenceMember:
     # --- what the client says while it is polled ------------------------------------------------
 
     async def on_assigned(self, partitions: tuple[TopicPartition, ...]) -> None:
-        """Begin to read these partitions at the group's committed offsets."""
+        """Begin to read these partitions at the group's committed offsets, and keep the history
+        rows of the new assignment. The consumer calls this during a poll."""
         self._has_rebalanced = True
         consumer = self._consumer
         assert consumer is not None
@@ -193,8 +197,9 @@ class ReferenceMember:
     async def _begin(
         self, consumer: Consumer, partitions: tuple[TopicPartition, ...]
     ) -> dict[tuple[str, int], int | None] | None:
-        """Seek to the committed offsets and return them. Return None if the coordinator does not
-        answer."""
+        """Seek to the committed offsets, or to the log start where there is none. Return partition
+        -> committed offset or None. Return None as a whole, without seeking, if the coordinator
+        does not answer."""
         try:
             found = await consumer.committed(partitions) if partitions else {}
         except ClientError:
