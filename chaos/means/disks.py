@@ -53,8 +53,8 @@ _living: dict[Path, Disk] = {}
 
 
 class DiskError(RuntimeError):
-    """A disk cannot be made, or a fault cannot be performed. The message is one sentence with what
-    to do."""
+    """Raised if a disk cannot be made, or a fault cannot be performed on it. The message is one
+    sentence that says what to do."""
 
 
 def why_none() -> str | None:
@@ -160,8 +160,8 @@ class Disk:
         self._ioctl(FS_IOC_SHUTDOWN, struct.pack("I", WITH_ALL_WRITTEN))
 
     def turn_read_only(self) -> None:
-        """Do what ext4 does when it meets an error: every later write fails with EROFS. `replug`
-        repairs it."""
+        """Do what ext4 does when it meets an error: every later write fails with EROFS; data
+        written before is synced and kept. `replug` repairs it."""
         self.is_broken = True
         self.sync()
         _run("mount", "-o", "remount,abort", self.mount_point)
@@ -217,7 +217,8 @@ class Disk:
 
 
 def thaw_leftovers() -> None:
-    """Thaw the disks of dead owners: a process that hangs on a frozen disk cannot be ended."""
+    """Thaw the mounted disks of dead owners: a process that hangs on a frozen disk cannot be
+    ended."""
     for mount_point in _mount_points():
         if _is_leftover(mount_point):
             with suppress(OSError):
@@ -225,7 +226,8 @@ def thaw_leftovers() -> None:
 
 
 def remove_leftovers() -> list[Path]:
-    """Remove the disks whose owners died without removing them. Return their paths."""
+    """Remove the disks whose owners died without removing them. Return their paths, including those
+    of disks that could not be removed."""
     homes = leftovers()
     for home in homes:
         with suppress(DiskError):  # another command may be removing it

@@ -39,8 +39,8 @@ Starter = Callable[[], processes.Process]
 
 
 class LinkError(RuntimeError):
-    """Toxiproxy cannot be started, or has refused a request. The message is one sentence with what
-    to do."""
+    """Raised if the means for faults of links (toxiproxy, network namespaces) cannot be started, or
+    refuse a request."""
 
 
 @dataclass(frozen=True)
@@ -73,8 +73,8 @@ class Link:
 
 
 def toxiproxy_server() -> Path:
-    """Return the path of the toxiproxy server that set-up built. Raise LinkError with the command
-    that builds it again."""
+    """Return the path of the toxiproxy server that set-up built. Raise LinkError, with the command
+    that builds it, if it is missing."""
     path = executable("toxiproxy-server")
     if path is None:
         raise LinkError("toxiproxy-server is not built, so no link can be cut; run `make setup`")

@@ -67,7 +67,8 @@ class HeldProcess:
         return bool(waiting.poll(timeout_s * 1000))
 
     def strike(self, number: signal.Signals) -> bool:
-        """Send the process a signal. Return whether this user may send it."""
+        """Send the process a signal. Return whether it was sent: False if the process has ended or
+        this user may not signal it."""
         try:
             signal.pidfd_send_signal(self._descriptor, number)
         except OSError:

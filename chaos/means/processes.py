@@ -296,7 +296,8 @@ def start(
 
 
 def end_all() -> None:
-    """End every child of this process at once, and then the guard."""
+    """Kill every child of this process, all at the same time, and wait until they are gone; then
+    end the guard, unless a child hangs in the kernel."""
     global _guard  # noqa: PLW0603 - one guard per process, by intention
     if _guard_owner != os.getpid():
         return  # nothing was started here; a fork leaves its parent's children alone

@@ -191,7 +191,8 @@ class TcpLink:
     ) -> Struct:
         """Send one request in this version and return the response. timeout_s: for the whole
         response, however slowly its bytes arrive; without it, the connection's own time-out applies
-        to each read of the socket. Raise OSError if the response has another correlation id."""
+        to each read of the socket. Raise OSError if no response comes, or one with another
+        correlation id."""
         deadline = None if timeout_s is None else time.monotonic() + timeout_s
         correlation_id = next(self._correlation_ids)
         request = encode_request(api, version, correlation_id, CLIENT_ID, body)

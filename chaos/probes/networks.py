@@ -261,8 +261,8 @@ def some_packets_are_lost(site: Site) -> str:
 def expect_dials(
     site: Site, cut: set[tuple[int, int]], how: str = "silent", listener: str = "INTERNAL"
 ) -> None:
-    """Let every node open a connection to every other, and require that exactly the links in `cut`
-    fail."""
+    """Let every node open a connection to every other. Raise ProbeFailed unless exactly the links
+    in `cut` (pairs of source and destination) fail, in the way `how`: "silent" or "refused"."""
     cluster = cast(SmallCluster, site.cluster)
     pairs = list(permutations(range(1, cluster.nodes + 1), 2))
 

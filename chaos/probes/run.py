@@ -20,8 +20,8 @@ EFFECT_ERRORS = (ProbeFailed, TargetError, LinkError, OSError)
 
 
 def chosen(fault: str | None = None, nightly: bool = False) -> list[Probe]:
-    """Return the probes of one fault, given by its name, or of all faults. Raise TargetError for an
-    unknown name."""
+    """Return the probes of one fault, given by its name, or of all faults. Leave out those whose
+    ground is for nightly runs, unless `nightly`. Raise TargetError for an unknown name."""
     if fault is not None and fault not in FAULTS:
         raise TargetError(f"there is no fault {fault!r}; use one of {', '.join(FAULTS)}")
     wanted = [probe for probe in PROBES if fault in (None, probe.fault.__name__)]
@@ -105,8 +105,8 @@ def _times(proof: Proof) -> str:
 
 
 def registry_table() -> list[tuple[str, ...]]:
-    """Return the rows of the table fault × backend: the grounds on which each fault is proved. The
-    first row is the heading."""
+    """Return the rows of the table fault × backend, without a heading: for each fault except Heal,
+    its name and the grounds of each backend on which it is proved ("–" for none)."""
     rows = []
     for fault in FAULTS.values():
         if fault is Heal:
@@ -122,7 +122,8 @@ def _names(grounds: Iterable[Ground]) -> str:
 
 
 def proofs_table(proofs: Sequence[Proof]) -> list[tuple[str, ...]]:
-    """Return one row per proof: the observation, and the times."""
+    """Return one row for each fault that has proofs: its name, and for each backend what its probes
+    observed with the times ("–" for none)."""
     rows = []
     for fault in FAULTS.values():
         mine = [proof for proof in proofs if proof.probe.fault is fault]

@@ -57,20 +57,21 @@ class SmallCluster(LocalCluster):
         return self.order(source, f"DIAL {host} {port} {seconds}").split()[0]
 
     def dial_ms(self, source: int, to: int, listener: str = "INTERNAL") -> int:
-        """Let one node connect to another and await a response. Return the milliseconds that
-        took."""
+        """Let one node connect to another and await a response. Return the milliseconds that took.
+        Raise WireError if none came."""
         host, port = self.where(source, to, listener)
         return _milliseconds(source, to, self.order(source, f"DIAL {host} {port} {ASK_TIMEOUT_S}"))
 
     def send(self, source: int, to: int, size_bytes: int) -> int:
-        """Let one node send this many bytes to another. Return the milliseconds until the response,
-        or the time-out if none came."""
+        """Let one node send this many bytes to another. Return the milliseconds until the response.
+        Raise WireError if none came."""
         host, port = self.where(source, to, "INTERNAL")
         order = f"SEND {host} {port} {ASK_TIMEOUT_S} {size_bytes}"
         return _milliseconds(source, to, self.order(source, order))
 
     def where(self, source: int, to: int, listener: str) -> Address:
-        """Return the address that a node uses to reach another, according to its hosts file."""
+        """Return the address at which the node `source` dials a listener of the node `to`, so that
+        the connection takes the link between the two."""
         if self.layout.network is None:
             return self.layout.advertised(listener, to)
         return f"127.{self.layout.network}.{source}.{to}", self.layout.port(listener, to)

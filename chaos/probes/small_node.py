@@ -21,8 +21,9 @@ PING, PONG = b"PING", b"PONG"
 
 
 def dial(host: str, port: int, seconds: float, filling: bytes = b"") -> str:
-    """Connect to an address and send `filling` and a PING. Return "answered", "refused" or
-    "silent"."""
+    """Connect to an address and send `filling` and a PING. Return "answered MS" with the
+    milliseconds until the PONG, "refused" (also if the connection ends without one), or "silent"
+    after `seconds`."""
     began = time.monotonic()
     try:
         with socket.create_connection((host, port), timeout=seconds) as connection:

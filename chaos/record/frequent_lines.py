@@ -18,7 +18,7 @@ class FrequentLines:
         self._counts: Counter[str] = Counter()
 
     def add(self, line: str) -> None:
-        """Count one line."""
+        """Count one line, unless LINES_MAX other lines are kept already and it is new."""
         shape = _NUMBER.sub("0", line)
         if shape in self._first or len(self._first) < LINES_MAX:
             self._first.setdefault(shape, line)

@@ -78,7 +78,8 @@ class HistoryRecorder(Gathering):
                 return
 
     def flush(self) -> None:
-        """Write the events since the last part as a new part, with the operations in progress."""
+        """Write the events since the last part as a new part, with the operations in progress.
+        Write nothing if there are no such events."""
         with self._writing:
             self._flush()
 
@@ -96,7 +97,8 @@ class HistoryRecorder(Gathering):
         (self._parts / f"open-{number - 1:05}.parquet").unlink(missing_ok=True)
 
     def close(self) -> Path:
-        """Write the remaining events, join the parts, and return the history's file.
+        """Write the remaining events, join the parts, and return the history's file. Raise
+        RecorderError if that fails, or if a part could not be written before.
 
         Operations that never completed are written as INFO without a completion time.
         """

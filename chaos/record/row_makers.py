@@ -119,7 +119,8 @@ def _read_all(operation: ReadAll, completion: Completion | None) -> tuple[int, C
 
 
 def _assign(operation: Assign, completion: Completion | None) -> tuple[int, Columns]:
-    """Make one row per partition, with the offset where its reading begins, if it was set."""
+    """Make one ASSIGN row per partition and, if the assignment succeeded, one POSITION row per
+    partition with the offset where its reading begins (null: at the log start)."""
     count, columns = _per_partition(F.ASSIGN, operation.partitions, completion)
     if completion is None or completion.outcome is not Outcome.OK:
         return count, columns

@@ -210,8 +210,8 @@ def _more_than_one(rows: pl.LazyFrame, whose: str, what: str) -> int:
 
 
 def _timed_out(rows: pl.LazyFrame) -> int:
-    """Count the transactions that timed out: their commit was requested after the timeout and
-    refused, or they had not been ended by then."""
+    """Count the transactions that timed out: their commit was requested later after the beginning
+    than the transaction timeout allows, and did not succeed."""
     timeout_ms = pl.col("settings").str.json_path_match("$['transaction.timeout.ms']")
     timeouts = (
         rows.filter(_is(F.INIT_PRODUCER) & pl.col("settings").is_not_null())

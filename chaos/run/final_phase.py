@@ -63,7 +63,8 @@ async def await_recovery(
 async def read_finally(
     shared: Shared, workload: Workload, factory: ClientFactory, raw_factory: ClientFactory
 ) -> None:
-    """Perform every final operation, each by a new logical process. If an open transaction kept a
+    """Perform every final operation, each by a new logical process; note a problem of the run for
+    each that does not succeed. If an open transaction kept a
     read_committed reader from reaching the end, read those partitions again by the raw client, at
     the time when every transaction must have ended."""
     overdue_at, held_up = shared.world.monotonic() + OVERDUE_S, None

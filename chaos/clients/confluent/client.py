@@ -231,9 +231,8 @@ class ConfluentClient:
         return replace(ended, more_rows=added.more_rows)
 
     def _add_offsets(self, _: AddOffsets) -> Completion:
-        """Add the group member's positions to the transaction, with a history row for each. Do
-        nothing if the process has no group member. Return FAIL if the member lost a partition in
-        the transaction. After a time-out (INFO), drop the producer."""
+        """Add the group member's positions to the transaction, if there is a member. Return FAIL if
+        it lost a partition in the transaction. After a time-out (INFO), drop the producer."""
         if self._member is None:
             return Completion(Outcome.OK)
         member, producer = self._member, self._open_producer()
@@ -272,8 +271,8 @@ class ConfluentClient:
         return Completion(Outcome.OK, broken=True)
 
     def _end(self, call: Callable[[Producer, float], None]) -> Completion:
-        """Commit or abort the transaction by `call`, which is repeated after retriable errors for
-        up to END_TIMEOUT_S: librdkafka then continues the same commit or abort."""
+        """Commit or abort by `call`, repeated after retriable errors for up to END_TIMEOUT_S:
+        librdkafka then continues the same commit or abort."""
         producer = self._open_producer()
         deadline = time.monotonic() + END_TIMEOUT_S
         while True:
@@ -371,8 +370,8 @@ class ConfluentClient:
     # --- life -----------------------------------------------------------------------------------
 
     async def close(self) -> None:
-        """Close the producer, the consumer and the group member, which leaves its group. Drop the
-        records that were not sent yet; the caller has recorded their operation as unknown."""
+        """Close the producer without its unsent records, whose operation the caller has recorded as
+        unknown, the consumer, and the group member, which leaves its group."""
         with suppress(KafkaException, RuntimeError):
             if self._producer is not None:
                 self._producer.purge()

@@ -63,7 +63,8 @@ class Admin:
         self, topics: Sequence[TopicSpec], replication_factor: int, timeout_s: float
     ) -> dict[str, str]:
         """Create topics, wait until every partition has a leader, and return the topic ids by name.
-        Raise WireError if that takes too long."""
+        Raise WireError if a topic of one of these names exists already, or if it takes longer than
+        timeout_s."""
         deadline = self._world.monotonic() + timeout_s
         names = [topic.name for topic in topics]
         if (await insist(self._world, lambda: self._cluster.view(names), deadline)).partitions:

@@ -44,7 +44,8 @@ NOT_DELETED = frozenset({"GROUP_ID_NOT_FOUND", "NON_EMPTY_GROUP", "GROUP_SUBSCRI
 
 
 async def commit(cluster: WireCluster, operation: CommitPosition) -> Completion:
-    """Commit positions. Return a record for each. Most errors prove nothing: even
+    """Commit positions by one request. Return a record for each; FAIL without records if the
+    coordinator cannot be found, INFO if it does not answer. Most errors prove nothing (INFO): even
     COORDINATOR_NOT_AVAILABLE may come after the append."""
     member = operation.member or NOBODY
     try:

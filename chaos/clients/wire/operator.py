@@ -87,7 +87,7 @@ PERFORMED = (
 
 
 class Operator:
-    """Performs operations on topics and committed offsets (those in PERFORMED) for one process."""
+    """Performs the operations in PERFORMED over our own codec, for one process of a workload."""
 
     def __init__(self, world: World, bootstrap: str, nonce: bytes) -> None:
         self._world = world
@@ -294,7 +294,8 @@ class Operator:
     # --- records --------------------------------------------------------------------------------
 
     async def _delete_records(self, delete: DeleteRecords) -> Completion:
-        """Send DeleteRecords once. A second attempt would hide the outcome of the first."""
+        """Send DeleteRecords once: a second attempt would hide the outcome of the first. If it
+        succeeds, also fetch the offset just below the new log start, which should be refused."""
         struct = request_definition(ApiKey.DELETE_RECORDS).struct
         offset = TO_HIGH_WATERMARK if delete.offset is None else delete.offset
         wanted = struct("DeleteRecordsPartition", partition_index=delete.partition, offset=offset)
@@ -326,7 +327,8 @@ class Operator:
 
 
 class WithOperator:
-    """A client that hands operations on topics and committed offsets to an Operator."""
+    """A client that hands the operations in PERFORMED to an Operator, which it makes for the first
+    of them, and all others to the client that it wraps."""
 
     def __init__(self, world: World, client: Client, bootstrap: str, nonce: bytes) -> None:
         self._world = world
@@ -350,8 +352,8 @@ class WithOperator:
 
 
 def with_operator(make: MakeClients) -> MakeClients:
-    """Return a factory of the same clients, extended by operations on topics. For raw settings it
-    makes a raw producer instead."""
+    """Return a maker of the same clients that can also perform the operations in PERFORMED. For
+    settings with `raw` it makes a raw producer instead of the client."""
 
     def of_run(world: World, nonce: bytes) -> ClientFactory:
         factory = make(world, nonce)

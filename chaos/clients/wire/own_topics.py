@@ -363,8 +363,9 @@ async def _produce(cluster: WireCluster, topic: str, batch: RecordBatch) -> None
 
 
 async def _first_records(cluster: WireCluster, topic: str, partition: int) -> Iterator[Record]:
-    """Return the data records of the first batches of a partition. Raise WireError if they cannot
-    be fetched."""
+    """Return the data records of the first batches of a partition (up to FETCH_BYTES). Raise
+    WireError if they cannot be fetched. The iterator raises LeftAloneError at a batch that cannot
+    be decoded."""
     leader = await cluster.leader(topic, partition)
     start = await cluster.offset(leader, topic, partition, EARLIEST)
     struct = request_definition(ApiKey.FETCH).struct

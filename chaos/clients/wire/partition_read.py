@@ -95,7 +95,8 @@ class PartitionRead:
         return f"{self.topic}-{self.partition}{whose}"
 
     def take(self, answer: Struct, nonce: bytes) -> None:
-        """Add the records of a Fetch answer, and move the position behind its last batch."""
+        """Add the records of a Fetch answer from the position on, and move the position behind its
+        last batch. A batch that cannot be decoded gives rows without a value. nonce: the run's."""
         data = bytes(answer.records or b"")
         limit = self.high_watermark if self.late and self.high_watermark else OFFSET_MAX
         for header, start, end in batches(data):
@@ -139,7 +140,8 @@ class PartitionRead:
             yield Record(self.topic, self.partition, value, offset, extra=extra | whose | told)
 
     def _unreadable(self, header: BatchHeader, reason: str) -> Iterator[Record]:
-        """Yield a row without a value for each offset of a batch that cannot be decoded."""
+        """Yield a row without a value for each offset, or the first thousand offsets, of a batch
+        that cannot be decoded."""
         extra: dict[str, Any] = {"detail": reason, "batch_base_offset": header.base_offset}
         if self.replica is not None:
             extra["replica"] = self.replica

@@ -48,8 +48,8 @@ NO_OFFSET = -1
 
 
 class RawClient:
-    """The client that reads whole partitions by Fetch: it performs ReadAll(raw=True) and nothing
-    else."""
+    """The client that reads by Fetch. `perform` takes ReadAll(raw=True) only, for the final phase;
+    an Operator calls its other methods."""
 
     name = "raw"
 

@@ -57,8 +57,8 @@ class TransactionalProducer(IdentifiedProducer):
         identity.joined.add(place)
 
     async def _end(self, identity: Identity, commits: bool) -> Completion:
-        """Send EndTxn, unless no partition has joined the transaction, so that there is nothing to
-        end."""
+        """Send EndTxn for the transaction of this identity, and forget its partitions and groups.
+        Return OK without a request if none has joined, so that there is nothing to end."""
         if not identity.joined and not identity.groups:
             return Completion(Outcome.OK)
         identity.joined, identity.groups = set(), set()

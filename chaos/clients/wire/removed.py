@@ -34,7 +34,8 @@ class Removed:
 
 
 def told(removed: Removed) -> Sequence[str]:
-    """Return a sentence for the user about each result of a removal."""
+    """Return sentences for the user: one that names all things removed, if there are any, and one
+    for each reason why some could not be removed."""
     lines = []
     if removed.names:
         lines.append(

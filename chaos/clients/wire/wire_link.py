@@ -86,7 +86,8 @@ class WireCluster:
         self._connections: dict[Address, Connection] = {}
 
     async def ask(self, address: Address, api: ApiKey, **fields: Any) -> Struct:
-        """Ask one broker and return the response. Close a connection that failed."""
+        """Ask one broker and return the response, whose error codes may be set. Raise WireError,
+        and close the connection, if no valid answer comes."""
         connection = await self._connection(address)
         try:
             return await connection.ask(api, **fields)
@@ -102,7 +103,8 @@ class WireCluster:
         return self._connections[address]
 
     async def serves(self, api: ApiKey) -> bool:
-        """Return whether the first bootstrap broker that can be reached lists this API."""
+        """Return whether a broker to which we are connected lists this API. Without a connection,
+        ask the first bootstrap broker that can be reached. Raise WireError if none can."""
         await self.view([])  # raises WireError if none can be reached
         return any([await connection.serves(api) for connection in self._connections.values()])
 
@@ -147,7 +149,7 @@ class WireCluster:
         }
 
     async def leader(self, topic: str, partition: int) -> Leader:
-        """Return the address and epoch of a partition's leader."""
+        """Return the leader of a partition, by new metadata. Raise WireError if it has none."""
         view = await self.view([topic])
         state = view.state(topic, partition)
         return Leader(view.brokers[state.leader], state.leader_epoch, state.leader)
@@ -193,7 +195,8 @@ class WireCluster:
     async def produce(
         self, topic: str, partition: int, batch: bytes, transactional_id: str | None = None
     ) -> Struct:
-        """Send a batch to the leader with acks=all; return its answer about the partition."""
+        """Send a batch to the leader once, with acks=all. Return its answer about the partition,
+        whose error code may be set. Raise WireError if no answer comes."""
         struct = request_definition(ApiKey.PRODUCE).struct
         data = struct("PartitionProduceData", index=partition, records=batch)
         answer = await self.ask(

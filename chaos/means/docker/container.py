@@ -142,8 +142,9 @@ class Container:
         self.paused = self._frozen = False
 
     def strike(self) -> bool:
-        """Send SIGKILL without waiting. Return whether this user may send it (see
-        chaos.means.processes.strike)."""
+        """Send SIGKILL without waiting, and return True (see chaos.means.processes.strike). Return
+        False if the container is frozen, or if this user cannot signal its process; then `kill`
+        must ask Docker."""
         self._struck = not self._frozen and self._send(signal.SIGKILL)
         return self._struck
 
@@ -164,7 +165,7 @@ class Container:
 
     def _send(self, number: signal.Signals) -> bool:
         """Send a signal to all processes of the container, including those forked meanwhile. Return
-        whether this user may send it."""
+        False if one that still runs cannot be signalled, or if the first process is not held."""
         if self._held is None or not self._held.strike(number):
             return False
         sent_to = {self._held.pid}

@@ -27,7 +27,8 @@ class NamespaceLinks(Links):
     def __init__(
         self, namespaces: Namespaces, ports: Mapping[str, int], delays: Delays | None = None
     ) -> None:
-        """Create the links. ports: listener -> port, the same on every node."""
+        """Begin without faults. ports: listener -> port, the same on every node. delays: None where
+        packets cannot be held back."""
         self.namespaces = namespaces
         self._delays = delays
         self._ports = ports

@@ -55,15 +55,16 @@ class Namespaces:
     """The network namespaces of one cluster, from `make` to `remove`."""
 
     def __init__(self, network: int, nodes: int) -> None:
-        """Create the namespaces. network: 1 to 255, claimed by the caller for this cluster
-        alone."""
+        """Choose the names and addresses; only `make` makes the namespaces. network: 1 to 255,
+        claimed by the caller for this cluster alone. nodes: how many."""
         self.network = network
         self.nodes = range(1, nodes + 1)
         self._owner = os.getpid()
 
     @classmethod
     def make(cls, network: int, nodes: int) -> Namespaces:
-        """Make the namespaces and connect them. Raise LinkError if the kernel refuses that."""
+        """Make the namespaces and connect them. Raise LinkError if a right or a program is missing,
+        or if the kernel refuses; then nothing remains."""
         if reason := why_none():
             raise LinkError(reason)
         made = cls(network, nodes)
@@ -87,7 +88,7 @@ class Namespaces:
         return f"198.18.{self.network}.{HARNESS_HOST}"
 
     def path(self, node: int) -> Path:
-        """Return the path of a node's namespace."""
+        """Return the path of the file in /run/netns that stands for a node's namespace."""
         return NAMES / self._name(str(node))
 
     def enter(self, node: int) -> list[str]:

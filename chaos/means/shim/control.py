@@ -128,13 +128,13 @@ class Shim:
 
     def fail_sync(self, number: int) -> bool:
         """Make the sync with this number, counted from now (1 is the next), fail. Return whether it
-        has failed within a time limit."""
+        has failed within WAIT_S; if not, it will not fail later either."""
         return self._fail_once(_SYNC_FAILS_AT, number)
 
     def fail_write(self, number: int, *, only_indexes: bool) -> bool:
         """Make the write with this number, counted from now (1 is the next), fail; with
-        only_indexes, count only writes to indexes. Return whether it has failed within a time
-        limit."""
+        only_indexes, count only writes to indexes. Return whether it has failed within WAIT_S; if
+        not, it will not fail later either."""
         _FAILS.pack_into(self._control, _ONLY_INDEXES_AT, only_indexes)
         return self._fail_once(_WRITE_FAILS_AT, number)
 
@@ -149,7 +149,8 @@ class Shim:
         return True
 
     def heal(self) -> None:
-        """Set the clock right, and remove the delay of syncs."""
+        """Set the clock right, remove the delay of syncs, hold no later syncs, and let no later
+        sync or write fail."""
         self.slow_down(0)
         self.set_right()
         _HELD.pack_into(self._control, _HELD_AT, 0)

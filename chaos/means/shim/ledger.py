@@ -74,7 +74,8 @@ class Medium:
         self._read_bytes = 0
 
     def lose_power(self) -> None:
-        """Drop every unsynced byte. The node's processes must have ended."""
+        """Truncate every file to its synced bytes, overwrite with zeros the data of failed syncs,
+        and count what is left as synced. The node's processes must have ended."""
         for tail in self.tails():
             os.truncate(tail.path, tail.synced)
         self._lose_what_failed()
@@ -94,8 +95,9 @@ class Medium:
             _erase(path, [(start, min(end, size)) for start, end in ranges if start < size])
 
     def tear(self, how: str, rng: Random) -> None:
-        """Keep some of the unsynced bytes, and drop the others. how: which to keep, as in the fault
-        TornWrites."""
+        """Keep some of the unsynced bytes, drop the others or overwrite them with zeros, and count
+        what is left as synced. how: which to keep, as in the fault TornWrites. The node's processes
+        must have ended."""
         tails = self.tails()
         largest = max(tails, key=lambda tail: tail.size - tail.synced, default=None)
         for tail in tails:
