@@ -105,7 +105,8 @@ class Phases:
 
     async def attack(self, seconds: float) -> None:
         """Let processes and nemesis work for this many seconds, counted from the first
-        acknowledgement."""
+        acknowledgement, or from the end of the warm-up (WARM_UP_TIMEOUT_S) if none comes. Return
+        earlier if the run is told to stop."""
         self.has_attacked = True
         for process in range(self._workload.processes):
             work = act(self._shared, self._workload, process, self._means.clients)
@@ -144,7 +145,8 @@ class Phases:
         )
 
     async def read(self) -> None:
-        """Perform the final operations, if there is a leader to read from."""
+        """Perform the final operations. If a partition has no leader to read from, perform none and
+        note that as a problem of the run."""
         topics, means = self._workload.topics(), self._means
         if reason := await means.admin.why_not_well(topics, means.brokers, True):
             self._shared.problem(f"nothing could be read at the end: {reason}")

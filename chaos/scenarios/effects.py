@@ -53,7 +53,7 @@ def effects_of(run: Path) -> Effects:
 
 
 def counted(events: pl.LazyFrame) -> Effects:
-    """Return the effects in a history. `problem` is set if its final read is incomplete."""
+    """Return the effects in a history. `problem` is set if no log was read at the end."""
     whole = events.filter(_of_leaders() & (pl.col("f") == F.READ_ALL.value))
     if not whole.select(pl.len()).collect().item():
         return Effects(problem="no log was read at the end")

@@ -26,7 +26,8 @@ WITHOUT_TRANSACTIONS = ("kfake",)
 
 
 def nodes_of(target: str) -> int:
-    """Return 3 if the target can run three nodes, else 1."""
+    """Return the number of nodes of a scenario's cluster: the target's own if it is fixed, 3 for
+    Apache Kafka, else 1."""
     chosen = parse_target(target)
     if isinstance(chosen, SizedTarget):
         return chosen.nodes

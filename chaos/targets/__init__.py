@@ -49,8 +49,9 @@ DESCRIBED: Callable[[Path], Target] = ForeignTarget
 
 
 def parse_target(text: str, bug: str | None = None) -> Target:
-    """Parse "apache:4.3.1", "apache" (4.3.1), "apache:3.9" (the pinned 3.9.1), "reference",
-    "kfake", or host:port[,host:port]. Raise TargetError with the nearest known name."""
+    """Return the target for a name of TARGETS with or without ":VERSION" ("apache" is 4.3.1,
+    "apache:3.9" the pinned 3.9.1), for host:port[,host:port], or for FILE.toml. Raise TargetError
+    for any other text, with the nearest name, and for a bug in a target without planted bugs."""
     name, _, rest = text.partition(":")
     if text.endswith(SUFFIX):
         _refuse_bug(text, bug)

@@ -91,7 +91,8 @@ def controller(address: Address, timeout_s: float) -> int:
 
 
 def partition(address: Address, topic: str, index: int, timeout_s: float) -> PartitionView | None:
-    """Return the state of one partition, or None if that broker does not know it."""
+    """Return one partition as the broker at the address sees it, or None if it does not know it.
+    Raise WireError if no answer comes."""
     answer = _metadata(address, [topic], timeout_s)
     for described in answer.topics:
         for one in described.partitions:
@@ -101,7 +102,8 @@ def partition(address: Address, topic: str, index: int, timeout_s: float) -> Par
 
 
 def quorum_leader(address: Address, timeout_s: float) -> tuple[int, int] | None:
-    """Return (epoch, node) if the controller listening there leads the quorum, else None."""
+    """Return (epoch, node id) of the metadata quorum's leader, or None if the node at the address
+    answers with an error, as a controller that does not lead does."""
     request = request_definition(ApiKey.DESCRIBE_QUORUM)
     partition_data = request.struct("PartitionData", partition_index=0)
     topic = request.struct("TopicData", topic_name=METADATA_TOPIC, partitions=[partition_data])

@@ -33,7 +33,8 @@ from chaos.values.splits import SHAPES, Pairs
 
 
 def links_of(node: int, others: Iterable[int], where: Where) -> list[str]:
-    """Return the names of the links of a node."""
+    """Return the names of the links of a node: for "clients" the one from its clients, else those
+    between its broker (or its controller) and those of `others`, in both directions."""
     if where == "clients":
         return [client_link(node)]
     listener = ("nodes", "controllers").index(where)
@@ -105,7 +106,7 @@ def _others(cluster: LocalCluster, node: int) -> list[int]:
 
 def toxic_of(fault: Any) -> Toxic:
     """Return the toxic of toxiproxy (its name for a disturbance) that performs a fault; toxiproxy's
-    README documents kinds and attributes."""
+    README documents kinds and attributes. Raise TypeError for a fault that no toxic performs."""
     name = fault.name
     match fault:
         case SlowLinks():
