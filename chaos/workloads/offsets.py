@@ -64,8 +64,8 @@ class Offsets:
         return self._commit_for_ever(process, rng)
 
     def _commit_for_ever(self, process: int, rng: Random) -> Generator[Operation, Completion, None]:
-        """Commit offsets, never the same one twice in a process, so that a fetched offset
-        identifies its commit."""
+        """Yield commits, fetches and, for rare groups, deletions of offsets. A process never
+        commits the same offset twice, so that a fetched offset identifies its commit."""
         offset, partition = process, process % self.partitions
         while True:
             is_rare = rng.random() < self.rare_share

@@ -75,8 +75,8 @@ class OffsetsInTransactions(Offsets):
     def _transact_for_ever(
         self, process: int, rng: Random
     ) -> Generator[Operation, Completion, None]:
-        """Commit offsets in transactions. A process never commits the same offset twice, so that a
-        fetched offset identifies its commit."""
+        """Yield fetches of offsets, and transactions that commit some. A process never commits the
+        same offset twice, so that a fetched offset identifies its commit."""
         offset, partition, values = process, process % self.partitions, values_of(process)
         while True:
             groups = self.rare_groups if rng.random() < self.rare_share else self.groups

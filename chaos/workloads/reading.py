@@ -23,7 +23,8 @@ has several sessions that start at offset 0."""
 
 
 def everything(topics: Sequence[TopicSpec]) -> tuple[tuple[str, int], ...]:
-    """Return (topic, partition) for all partitions of these topics."""
+    """Return (topic, partition) for all partitions of these topics, including those that a topic
+    gets only later."""
     return tuple((topic.name, number) for topic in topics for number in range(topic.partitions))
 
 

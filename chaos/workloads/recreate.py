@@ -60,8 +60,8 @@ class Recreated:
         return ClientSettings(acks=-1, idempotent=True)
 
     def operations(self, process: int, rng: Random) -> Generator[Operation, Completion, None]:
-        """Yield, for one topic after another, sends with polls between them, and then its
-        replacement."""
+        """Yield, for one topic after another, a fetch and a commit of its group's offsets, sends
+        with polls between them, and then its replacement, repeated until it succeeds."""
         topic = self._topic_of(process)
         sends = send_for_ever(topic.name, topic.partitions, process, rng)
         send = next(sends)

@@ -16,7 +16,8 @@ RECORDS_PER_SEND_MAX = 4
 def send_for_ever(
     topic: str, partitions: int, process: int, rng: Random
 ) -> Generator[Operation, Completion, None]:
-    """Send each value only once, whatever the outcome: only the client library may retry."""
+    """Yield sends of one to four new values to random partitions. Send each value only once,
+    whatever the outcome: only the client library may retry."""
     values = values_of(process)
     while True:
         batch = tuple(islice(values, rng.randint(1, RECORDS_PER_SEND_MAX)))

@@ -152,8 +152,9 @@ class Transform:
     def _transform(
         self, values: Iterator[int], rng: Random, crashes: bool
     ) -> Generator[Operation, Completion, Completion]:
-        """Perform one transaction. Return the completion of its end, or of the operation that broke
-        the client."""
+        """Perform one transaction: poll, send one output per input, end it. Return the completion
+        of its end, or of the operation after which it could not go on (a failed Begin, or a broken
+        client)."""
         # Drawn before anything happens, so that a failure does not shift later choices.
         aborts, partition = rng.random() < self.abort_share, rng.randrange(self.partitions)
         adds_offsets = rng.random() < ADDED_SHARE

@@ -74,7 +74,8 @@ def compare(
 
 
 def _check(given: str) -> None:
-    """Raise UsageError or TargetError before the first examination, which takes minutes."""
+    """Raise UsageError for a file of results that is missing or cannot be compared, and TargetError
+    for a wrong target. Call this before the first examination, which takes minutes."""
     from chaos.targets import parse_target
 
     if not given.endswith(EXAMINED):

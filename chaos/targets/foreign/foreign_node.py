@@ -139,7 +139,8 @@ class ForeignProcess:
         self._end(self._node.kill, signal.SIGKILL)
 
     def end(self, timeout_s: float = GONE_TIMEOUT_S) -> None:
-        """End the process cleanly, and with SIGKILL after timeout_s."""
+        """End the process by the owner's stop command or SIGTERM, and after timeout_s by the kill
+        command or SIGKILL. Raise TargetError if it still runs then."""
         if self.paused:
             self.resume()
         self._end(self._node.stop, signal.SIGTERM, timeout_s)

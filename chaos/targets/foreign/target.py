@@ -98,8 +98,8 @@ class ForeignTarget:
         proxied: bool = False,
     ) -> Cluster:
         """Reset the cluster if the file has a command for that, start the nodes that do not run,
-        and wait until it is ready. Raise TargetError if a configuration is given, or if the reset
-        fails."""
+        and wait until it is ready. Raise TargetError if a configuration is given, if a node
+        denies access or does not become ready, or if the reset fails."""
         if config:
             raise TargetError(
                 f"{self.name} is configured by its owner; leave out {', '.join(config)}"
