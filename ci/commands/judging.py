@@ -126,7 +126,7 @@ def _self_test(path: Path | None, seeds: range) -> int:
 
 def _fuzz(path: Path | None, seeds: range) -> int:
     """Return exit status 0 if each file was either refused with a sentence or judged completely, 1
-    if not, 3 if no file was refused or none was judged."""
+    if not, 3 if no file was refused or none was judged. Raise UsageError if a path is given."""
     from linearizability.fuzz.runner import run_fuzz
     from linearizability.verdict import EXIT_STATUS
 

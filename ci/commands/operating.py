@@ -63,8 +63,9 @@ def status(
 
 
 def steps_in(data: Path | None) -> dict[str, list[dict[str, Any]]]:
-    """Return the longest steps of each reference node whose data are in this directory, or in a
-    folder of it. Raise UsageError if there is none."""
+    """Return data directory -> the longest steps, for each reference node whose data are in this
+    directory or in a folder of it; {} if `data` is None. Raise UsageError if there is no such
+    node."""
     from reference_impl.host.steps import FILE
 
     if data is None:

@@ -38,7 +38,9 @@ def run_nightly(
     seconds: float | None = None,
     jobs: int = 1,
 ) -> int:
-    """Run scenarios until the time is up, print the summary, and return the exit status."""
+    """Run the robustness tests if the reference is a target, then scenarios until the time is up.
+    Print the summary, and return the exit status. seconds: the length of every attack, or None for
+    each scenario's own."""
     return Nightly(minutes, Plan(tuple(targets), seed, seconds), runs, keep_gib, jobs).perform()
 
 
@@ -88,7 +90,8 @@ class Planned:
 def planned(
     minutes: float, targets: Sequence[str], seed: int, seconds: float | None = None, jobs: int = 1
 ) -> Planned:
-    """Return what `run_nightly` would start in that time, without running it."""
+    """Return what `run_nightly` would start in that time, without running it. Raise TargetError for
+    an unknown target, and UsageError if no scenario fits the targets."""
     check_targets(targets)
     plan = Plan(tuple(targets), seed, seconds)
     is_ours = "reference" in targets

@@ -55,7 +55,7 @@ class Agenda:
             self._changed.notify_all()
 
     def close(self) -> None:
-        """Start no further scenario."""
+        """Take no further scenario from the queue. `wait` then returns False, which ends a lane."""
         with self._changed:
             self._closed = True
             self._changed.notify_all()

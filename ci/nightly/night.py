@@ -133,8 +133,9 @@ class Nightly:
     def _once(
         self, one: Expectation, before: list[Validity], own_ports: range, say: Say
     ) -> Outcome | None:
-        """Run the scenario once. Return its outcome, or None if the night was interrupted
-        meanwhile."""
+        """Run the scenario, and once more for twice as long if it has not shown what it must.
+        Return the outcome of the last run, or None if the night was interrupted meanwhile. before:
+        the verdicts of earlier attempts, which the outcome includes."""
         began = time.monotonic()
         try:
             judged = self._attack(one.scenario, own_ports, say)

@@ -156,9 +156,9 @@ class NodeLogs:
         self._logs: dict[Path, tuple[list[float], list[str]]] | None = None
 
     def around(self, span: Span | None, faults: Sequence[Fault], place: str) -> Iterator[NodeLog]:
-        """Yield a few log lines of each node from the time of an anomaly and its fault: first the
-        lines that name the partition, then warnings and errors, then the lines nearest to the
-        fault."""
+        """Yield a few log lines of each node from the time of an anomaly and its fault, in
+        order of time. Prefer lines that name the partition, then warnings and errors, then the
+        lines nearest to the fault. All calls together yield at most LINES_OF_PAGE_MAX lines."""
         if span is None or self.left <= 0:
             return
         struck = [fault.start_s for fault in faults[:1]]

@@ -120,8 +120,9 @@ def _availability(run: Recorded, summary: Summary, scale: TimeScale) -> Iterator
 def _share_served(
     totals: pl.DataFrame, gaps: Sequence[tuple[float, float]]
 ) -> list[tuple[float, float | None]]:
-    """Return (second, share of the operations that succeeded), with zero in each outage (a poll
-    that finds nothing does not count as a success)."""
+    """Return (second, percentage of the operations that succeeded), reduced by the part of the
+    second that lies in a gap (a poll that finds nothing is no success there). None stands for a
+    second without operations. totals: t_s, ok, fail, info. gaps: (start, end) in seconds."""
     known = {second: (ok, ok + fail + info) for second, ok, fail, info in totals.iter_rows()}
     outage: dict[int, float] = {}
     for start, end in gaps:

@@ -41,7 +41,8 @@ class Recorded:
 
     @cached_property
     def bounds_ns(self) -> tuple[int, int]:
-        """The time of the first invocation and of the clients' last completion, in ns."""
+        """The times of the first invocation and of the last invocation or completion, of clients or
+        the nemesis, in nanoseconds; (0, 0) without a readable history."""
         if self.rows is None:
             return 0, 0
         found = (
@@ -66,7 +67,7 @@ class Recorded:
     @cached_property
     def operations(self) -> pl.DataFrame:
         """One row per client operation, with the columns op_id, process, kind, outcome, start, end,
-        final."""
+        final, open. An operation that never completed is `open`, and ends with the run."""
         if self.rows is None:
             return pl.DataFrame()
         ok, info = pl.col("type") == Type.OK.value, pl.col("type") == Type.INFO.value

@@ -202,7 +202,8 @@ def _checkers(verdict: Verdict, anchor: str) -> tuple[CheckerLine, ...]:
 
 
 def _title(name: str) -> str:
-    """Return the title of a checker: the guarantee that it checks."""
+    """Return the title of a checker, the guarantee that it checks, or "" for an unknown one. name:
+    as in the verdict, perhaps with the name of a second judge, such as "register (porcupine)"."""
     from linearizability.checkers.table import CHECKERS
 
     if name == "run":
