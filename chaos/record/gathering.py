@@ -17,7 +17,8 @@ HISTORY = "history.parquet"
 
 
 class Gathering:
-    """The events that are recorded and not yet written."""
+    """The recorder's part without files: it collects the events that are not written yet, counts
+    them, and turns events into rows of the history."""
 
     def __init__(self, run_id: str, lock: AbstractContextManager[object]) -> None:
         """Start without events. lock: held while events are added, so that threads may add them."""

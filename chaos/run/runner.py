@@ -114,7 +114,8 @@ def run(
 
 
 class _Run:
-    """The state of one run, and its phases."""
+    """The state of one run, and its phases. `run` makes one for each run; it is also the Onlooker
+    of its Phases."""
 
     progress = Progress(wanted=False)
 

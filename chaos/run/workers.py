@@ -85,7 +85,8 @@ class Throttle:
 
 @dataclass
 class Shared:
-    """The state that all tasks of a run share."""
+    """The state that all tasks of a run share: the recorder, the flags that end its phases, and the
+    problems and notes found so far."""
 
     run_id: str
     bootstrap: str

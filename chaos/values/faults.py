@@ -47,7 +47,7 @@ Segment = Literal["closed", "active"]
 
 @dataclass(frozen=True)
 class Fault:
-    """Base of all faults."""
+    """The base of all faults: values that a nemesis yields and a cluster's `perform` takes."""
 
     @property
     def name(self) -> str:

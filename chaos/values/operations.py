@@ -203,7 +203,8 @@ class SendOffsets(Operation):
 
 @dataclass(frozen=True)
 class CommitPosition(Operation):
-    """Commit an offset for a group once, and wait for the response."""
+    """Commit an offset for a group by one OffsetCommit request, and wait for the response; do not
+    repeat it after an error."""
 
     group: str
     topic: str

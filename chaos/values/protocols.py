@@ -35,7 +35,7 @@ class Isolation(StrEnum):
 
 @dataclass(frozen=True)
 class Operation:
-    """Base of all operations."""
+    """The base of all operations: values that a workload yields and a client's `perform` takes."""
 
 
 @dataclass(frozen=True)
@@ -98,7 +98,8 @@ class Leave(Operation):
 
 @dataclass(frozen=True)
 class Crash(Operation):
-    """Abandon the member without leaving: the group notices when its session times out."""
+    """Abandon the client as a crash would: a group member does not leave, so that the group notices
+    when its session times out; a producer leaves its transaction open."""
 
 
 @dataclass(frozen=True)
@@ -244,7 +245,8 @@ class ClientSettings:
 
 
 class Client(Protocol):
-    """The client of one process, used by one task of a World."""
+    """The client of one process of a workload. One task of a World uses it: it performs one
+    operation after another, and reports errors in completions instead of raising them."""
 
     name: str
 
@@ -307,7 +309,8 @@ class Performed:
 
 
 class Cluster(Protocol):
-    """A running target."""
+    """A running target, as `Target.start` returns it: clients connect to its bootstrap addresses,
+    and it performs the faults of a nemesis."""
 
     target: str
     version: str
@@ -343,7 +346,8 @@ class Cluster(Protocol):
 
 
 class Target(Protocol):
-    """A Kafka implementation that can be started on this machine."""
+    """A Kafka implementation that can be started on this machine, or a running cluster that is used
+    as it is. `faults` are those that its clusters can perform."""
 
     name: str
     faults: frozenset[type[Fault]]

@@ -42,7 +42,8 @@ Say = Callable[[str], None]
 
 @dataclass
 class Nightly:
-    """The settings of a night, and its results so far."""
+    """One night: its settings and its results so far. Making one raises TargetError or UsageError
+    for wrong targets or records; `perform` runs it."""
 
     minutes: float
     plan: Plan

@@ -128,7 +128,8 @@ class Examination:
 
 @dataclass(frozen=True)
 class CheckerLine:
-    """The opinion of one checker."""
+    """The verdict of one checker as a line of the report. word: the verdict. checked: how many
+    things were judged. told: how many of its anomalies the page shows in full."""
 
     name: str
     title: str
@@ -329,7 +330,8 @@ class Canary:
 
 @dataclass(frozen=True)
 class ReportData:
-    """The content of the whole page."""
+    """The content of the whole page: that of one run, or of a demo. lines: its verdicts. not_run:
+    sentences about what was not run or not judged."""
 
     title: str
     generated: str

@@ -102,7 +102,8 @@ class OwnNames:
 
 
 class RenamedClient:
-    """A client that accepts and returns the workload's names."""
+    """A client that accepts and returns the workload's names, and passes those on the cluster to
+    the client that it wraps."""
 
     def __init__(self, client: Client, names: OwnNames) -> None:
         self.name = client.name

@@ -38,7 +38,8 @@ def node_links(source: int, destination: int) -> tuple[str, str]:
 
 @dataclass(frozen=True)
 class Layout:
-    """The addresses of a cluster. `network` is None if nothing is proxied."""
+    """The addresses of a cluster with nodes 1 to `nodes`. network: the number N of its loopback
+    network 127.N.*.*, or None if nothing is proxied."""
 
     nodes: int
     ports: Mapping[str, tuple[int, ...]]
