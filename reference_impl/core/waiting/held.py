@@ -56,8 +56,8 @@ def held(broker: Broker, handler: Iterator[Effect]) -> Iterator[Effect]:
 
 
 def hold(broker: Broker, answer: Respond, read: dict[Partition, int]) -> None:
-    """Send an answer once the partitions are replicated up to their current log end. `read` has
-    the leader epoch in which each was read."""
+    """Post the work that sends an answer once the partitions in `read` are replicated up to their
+    current log end. `read` has the leader epoch in which each was read."""
     timeout_ms = broker.config.number(TIMEOUT)
     waits = [
         Replicated(each.topic, each.index, each.log.log_end_offset, timeout_ms) for each in read
@@ -70,7 +70,8 @@ def hold(broker: Broker, answer: Respond, read: dict[Partition, int]) -> None:
 def when_replicated(
     broker: Broker, answer: Respond, waits: list[Replicated], read: dict[Partition, int]
 ) -> Iterator[Effect]:
-    """Send an answer once all waits are over; if one fails, refuse the request instead."""
+    """Send an answer once all waits are over. If one fails, or a partition is not led in the leader
+    epoch of `read` any more, refuse the request instead."""
     try:
         yield from waits
         for partition, leader_epoch in read.items():

@@ -36,7 +36,7 @@ class PeerKernel:
 
     @property
     def monotonic_ms(self) -> int:
-        """The clock that never jumps."""
+        """The milliseconds of the clock that never jumps, at the current event."""
         return self._moment.monotonic_ms
 
     def emit(self, effect: Effect) -> None:
@@ -49,18 +49,19 @@ class PeerKernel:
         self.emit(SetTimer((TIMER, *key), delay_ms))
 
     def cancel(self, key: TimerKey) -> None:
-        """Forget a timer, if there is one."""
+        """Cancel the timer with this key, if there is one."""
         if self._actions.pop(key, None) is not None:
             self.emit(CancelTimer((TIMER, *key)))
 
     def fired(self, key: TimerKey) -> None:
-        """Run the action of a timer."""
+        """Run the action of a timer once. Do nothing if it was cancelled. `key` begins with
+        TIMER."""
         action = self._actions.pop(key[1:], None)
         if action is not None:
             action()
 
     def jittered(self, delay_ms: int) -> int:
-        """Return the delay with up to a fifth more or less (KIP-580)."""
+        """Return the delay with up to a fifth more or less, at random (KIP-580)."""
         chance = int.from_bytes(self._moment.random_bytes(4), "big") / (1 << 32)
         return int(delay_ms * (0.8 + 0.4 * chance))
 
@@ -87,7 +88,8 @@ class Peers:
         self._asked: dict[int, tuple[Link, Query]] = {}
 
     def ask(self, number: int, wait: Answer) -> list[Effect]:
-        """Send a request to another node. Return the effects for the host."""
+        """Send a request to another node, and return the effects for the host. If the node's
+        address is unknown, fail the wait with BROKER_NOT_AVAILABLE."""
         address = self._address_of(wait.node, wait.lane)
         if address is None:
             reason = f"the address of node {wait.node} is unknown"
@@ -107,13 +109,15 @@ class Peers:
         return self._taken()
 
     def withdraw(self, number: int) -> None:
-        """Drop a request whose handler is gone. If it was not sent yet, do not send it."""
+        """Drop the request of a wait that is over. If it was not sent yet, do not send it. Do
+        nothing for a wait that has no request."""
         link, query = self._asked.pop(number, (None, None))
         if link is not None and query is not None:
             link.withdraw(query)
 
     def answered(self, request_id: int, body: Struct | None) -> list[Effect]:
-        """Pass a response to the link that waits for it. Return the effects for the host."""
+        """Pass a response (None: the request has none and is written) to the link that waits for
+        it. Return the effects for the host."""
         self._links.answered(request_id, body)
         return self._taken()
 

@@ -73,8 +73,9 @@ class Waiting:
         address_of: Callable[[int, Lane], Endpoint | None],
         handler_of: Callable[[Request], Handler],
     ) -> None:
-        """Create an empty table. address_of: returns another node's address. handler_of: returns
-        the handler for a request to this node, including its own."""
+        """Create an empty table. must_give_way: returns whether another request has waited long
+        enough. address_of: returns another node's address. handler_of: returns the handler for a
+        request to this node, including its own."""
         self._broker = broker
         self._must_give_way = must_give_way
         self._handler_of = handler_of
@@ -96,7 +97,7 @@ class Waiting:
 
     def run(self, owner: Owner, handler: Handler, effects: list[Effect]) -> None:
         """Run a handler until it ends or waits, and add its effects. Raise only StorageError;
-        report other errors."""
+        report any other error of the handler as Failed."""
         try:
             for effect in handler:
                 if not isinstance(effect, Wait):
@@ -142,14 +143,15 @@ class Waiting:
             self._resume(number, None, effects)
 
     def timer_fired(self, key: TimerKey) -> None:
-        """End a wait whose time is over: a pause is over, or the awaited answer or change has not
-        come in time."""
+        """Store the outcome of a wait whose time is over, if its handler still waits: a pause is
+        over, or the awaited answer or change has not come in time. `settle` resumes the handler."""
         number = int(key[1])
         if number in self._suspended:
             self._ready[number] = outcome_at_end(self._suspended[number].wait)
 
     def close(self, connection: int, effects: list[Effect]) -> None:
-        """Close the handler of a connection that is gone."""
+        """Close the waiting handler of a connection that is gone, if it has one. Raise only
+        StorageError; report any other error of the handler as Failed."""
         number = self._by_owner.get(connection)
         if number is None:
             return
@@ -164,7 +166,9 @@ class Waiting:
     # --- waits --------------------------------------------------------------------------------
 
     def _waits(self, owner: Owner, handler: Handler, wait: Wait, effects: list[Effect]) -> bool:
-        """Suspend a handler. Return False, without suspending it, if it need not wait."""
+        """Suspend a handler with the timer and the request of its wait, and return True. Return
+        False, without suspending it, if it need not wait. Raise RuntimeError if another handler of
+        the same owner waits."""
         if isinstance(wait, GiveWay | Pause) and not self._must_give_way():
             return False
         if isinstance(wait, Pause):
@@ -207,7 +211,8 @@ class Waiting:
         )
 
     def _takes_own_answers(self, effects: list[Effect]) -> bool:
-        """Deliver the answers to this node's requests to itself. Return whether there were any."""
+        """Take the answers to this node's requests to itself out of `effects`, and store them as
+        the outcomes of their waits. Return whether there were any."""
         came = len(self._own)
         kept: list[Effect] = []
         for effect in effects:
@@ -227,7 +232,7 @@ class Waiting:
         return len(self._own) < came
 
     def _tell(self, number: int, outcome: Outcome) -> None:
-        """Store the outcome of a wait, if its handler still waits."""
+        """Store the outcome of a wait, if its handler still waits and no outcome is stored yet."""
         if number in self._suspended:
             self._ready.setdefault(number, outcome)
 
@@ -239,7 +244,8 @@ class Waiting:
                 self._look_at(number)
 
     def _look_at(self, number: int) -> None:
-        """End a wait if its condition is fulfilled, or refuse it if it can never be."""
+        """Store the outcome of a wait if its condition is fulfilled (None), or can never be
+        (Refused)."""
         try:
             if has_come(self._broker, self._suspended[number].wait):
                 self._ready[number] = None
@@ -266,7 +272,8 @@ class Waiting:
         self.run(owner, handler, effects)
 
     def _forget(self, number: int, effects: list[Effect]) -> Suspended:
-        """Remove a wait that is over from all tables, and return its suspended handler."""
+        """Remove a wait from all tables, cancel its timer and its request to a node, and return its
+        suspended handler."""
         suspended = self._suspended.pop(number)
         self._by_owner.pop(suspended.owner, None)
         self._ready.pop(number, None)
@@ -288,7 +295,7 @@ class Waiting:
 
 def watched(wait: Wait) -> PartitionKey | None:
     """Return the partition whose change may end this wait, METADATA if a change of the metadata
-    may, or None."""
+    may, or None if neither ends it."""
     match wait:
         case Applied() | MetadataNews():
             return METADATA
@@ -298,7 +305,8 @@ def watched(wait: Wait) -> PartitionKey | None:
 
 
 def has_come(broker: Broker, wait: Wait) -> bool:
-    """Return whether the awaited condition is fulfilled. Raise Refused if it never will be."""
+    """Return whether the condition of an Applied, MetadataNews or Replicated is fulfilled. Raise
+    Refused if it never will be."""
     if isinstance(wait, Applied):
         if wait.decided_in is not None:
             broker.rules.check_still_decides(wait.decided_in, broker.quorum.active_epoch)
@@ -311,7 +319,8 @@ def has_come(broker: Broker, wait: Wait) -> bool:
 
 
 def is_news(quorum: Quorum, wait: MetadataNews) -> bool:
-    """Return whether there is something new for the follower whose fetch waits."""
+    """Return whether the metadata log is longer, its high watermark is higher, or this node's part
+    in the quorum is another than when the wait began."""
     is_longer = quorum.end_offset > wait.end_offset
     return is_longer or quorum.told_high_watermark > wait.high_watermark or quorum.turn != wait.turn
 
@@ -327,7 +336,8 @@ def time_of(wait: Wait) -> int | None:
 
 
 def outcome_at_end(wait: Wait) -> Outcome:
-    """Return the outcome of a wait that its timer ends."""
+    """Return the outcome of a wait that its timer ends: None for a pause, else an error with
+    REQUEST_TIMED_OUT."""
     match wait:
         case Later():
             return None
@@ -344,5 +354,6 @@ def closed(reason: str) -> Unanswered:
 
 
 def failed(owner: Owner, error: Exception) -> Failed:
-    """Return the report of an error in a handler."""
+    """Return the report of an error in a handler. It names the connection only if a request of a
+    connection caused it."""
     return Failed(owner if isinstance(owner, int) else None, error)

@@ -28,8 +28,8 @@ class Later(Wait):
 
 @dataclass(slots=True)
 class Pause(Wait):
-    """Continue after other requests have had their turn, if any has waited long enough. This is
-    GiveWay for work that no request began. The outcome is None."""
+    """Let other requests have their turn if one has waited long enough; else continue without a
+    wait. This is GiveWay for work that no request began. The outcome is None."""
 
 
 @dataclass(slots=True)
@@ -103,12 +103,14 @@ class Outbox:
         self._numbers = count(1)
 
     def post(self, name: str, handler: Iterator[Effect]) -> None:
-        """Run a handler at the end of the step, unless one of this name is posted or running."""
+        """Run a handler at the end of the step. Drop it if one of this name is posted, running or
+        waiting."""
         self.posted.setdefault(name, handler)
 
     def post_each(self, names: Iterable[str], post: Callable[[str], None]) -> None:
-        """Call `post` with each name, which posts a handler if there is work for that name. Run a
-        few of these handlers in each step, since there may be ten thousand."""
+        """Post background work that calls `post` with each name; `post` posts a handler if there is
+        work for that name. Let AT_ONCE of these handlers run in each step, since there may be ten
+        thousand."""
         self.post(f"handlers {next(self._numbers)}", self._post_each(names, post))
 
     def _post_each(self, names: Iterable[str], post: Callable[[str], None]) -> Iterator[Effect]:
