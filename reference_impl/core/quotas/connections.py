@@ -29,7 +29,7 @@ ADDRESSES_MAX = 10_000
 
 @dataclass(frozen=True)
 class Refusal:
-    """The reason for which a connection is closed, and the milliseconds until then."""
+    """The reason for which a new connection is closed, and the milliseconds after which it is."""
 
     reason: str
     after_ms: int = 0
@@ -51,8 +51,9 @@ class ConnectionLimits:
         """Address -> the number of its connections."""
 
     def wait_ms(self, now_ms: int) -> float:
-        """Return for how many milliseconds the next connection must wait: 0 if there is room for
-        it, infinity if another must be closed first."""
+        """Return for how many milliseconds the next connection, from any address, must wait: 0 if
+        there is room for it, infinity if another must be closed first, else at most LATEST_MS
+        because of the rate."""
         if self._open.total() >= self._config().number("max.connections"):
             return math.inf
         limit = self._config().number("max.connection.creation.rate")
@@ -60,7 +61,8 @@ class ConnectionLimits:
 
     def enter(self, address: str, now_ms: int) -> Refusal | None:
         """Count a connection of an address until it leaves, and return None, or return why it is
-        refused. A refused connection counts only in the rate of new connections."""
+        refused. A refused connection counts only in the rates of new connections: in the broker's,
+        and in its address's unless that rate refuses it."""
         self._all.record(1, now_ms)
         rate = self._rate_of(address)
         if rate is not None:
@@ -75,7 +77,7 @@ class ConnectionLimits:
         return None
 
     def leave(self, address: str) -> None:
-        """Forget a connection that is closed."""
+        """Count one connection of this address less: it is closed."""
         self._open[address] -= 1
         if not self._open[address]:
             del self._open[address]
@@ -88,7 +90,8 @@ class ConnectionLimits:
         return self._config().number("max.connections.per.ip")
 
     def _rate_of(self, address: str) -> float | None:
-        """Return the quota of this address or else that of all addresses, or None."""
+        """Return the connections per second that the quota of this address, or else that of all
+        addresses, allows; None without a quota."""
         for name in (address, None):
             limit = self._quotas.of(entity_of({IP: name})).get(CREATION_RATE)
             if limit is not None:
@@ -104,7 +107,8 @@ class ConnectionLimits:
 
 
 def too_early_ms(account: Rate, limit: float, now_ms: int) -> int:
-    """Return for how many milliseconds one more connection would exceed the limit, or 0."""
+    """Return for how many milliseconds, at most LATEST_MS, one more connection would exceed the
+    limit per second, or 0. Do not count that connection."""
     account.record(1, now_ms)
     rate, seconds = account.measure(now_ms)
     account.record(-1, now_ms)

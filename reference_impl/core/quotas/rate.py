@@ -14,7 +14,8 @@ from dataclasses import dataclass
 
 @dataclass(slots=True)
 class Sample:
-    """The amount measured since `start_ms`, during the length of one sample."""
+    """The amount measured since `start_ms`, during the length of one sample; the last of it at
+    `last_ms`."""
 
     start_ms: int
     last_ms: int
@@ -30,7 +31,7 @@ class Rate:
         self._samples: deque[Sample] = deque()
 
     def record(self, amount: float, now_ms: int) -> None:
-        """Add an amount at this moment; a negative amount takes some back."""
+        """Add an amount at this moment to the newest sample; a negative amount takes some back."""
         newest = self._samples[-1] if self._samples else None
         if newest is None or not 0 <= now_ms - newest.start_ms < self._sample_ms:
             newest = Sample(now_ms, now_ms)
@@ -48,7 +49,8 @@ class Rate:
         return sum(sample.amount for sample in self._samples) / seconds, seconds
 
     def _forget_old(self, now_ms: int) -> None:
-        """Drop samples that lie wholly outside the window. If the clock goes back, drop all."""
+        """Drop the oldest samples while they lie wholly outside the window, or after `now_ms`
+        because the clock has gone back."""
         window_ms = self._count * self._sample_ms
         while self._samples and not 0 <= now_ms - self._samples[0].last_ms < window_ms:
             self._samples.popleft()

@@ -60,7 +60,7 @@ class Throttle:
 
     def spend(self, request: Request, amount: float, now_ms: int) -> int:
         """Count an amount. Return for how many milliseconds the client must wait until its mean is
-        within the quota."""
+        within the quota: 0 if it is already, or if no quota applies."""
         account = self._account(request)
         if account is None:
             return 0
@@ -78,8 +78,8 @@ class Throttle:
             account.rate.record(-amount, now_ms)
 
     def most_at_once(self, request: Request) -> float | None:
-        """Return an amount that exceeds the limit even after a long silence, so that it could never
-        pass; None without a quota."""
+        """Return the largest amount that can be within the quota, which it is only after a long
+        silence; None without a quota."""
         account = self._account(request)
         if account is None:
             return None
@@ -102,8 +102,8 @@ class Throttle:
         return None
 
     def _opened(self, payer: Payer) -> Account:
-        """Return a new account. If there are too many, drop the oldest: a client can invent as many
-        names as it likes."""
+        """Return a new account of this payer. If there are ACCOUNTS_MAX, drop the oldest: a client
+        can invent as many names as it likes."""
         if len(self._accounts) >= ACCOUNTS_MAX:
             del self._accounts[next(iter(self._accounts))]
         account = self._accounts[payer] = Account(Rate(self._samples, self._sample_ms))
@@ -121,8 +121,8 @@ class Throttles:
 
 
 def candidates(user: str, client_id: str) -> Iterator[tuple[Entity, Payer]]:
-    """Yield every quota entity that matches a client, the strongest first, with the account that
-    pays."""
+    """Yield every quota entity that matches a client, in the order in which they decide, with the
+    payer whose amounts it limits together."""
     for a_user in (user, None):
         for a_client in (client_id, None):
             yield entity_of({USER: a_user, CLIENT_ID: a_client}), (user, client_id)
