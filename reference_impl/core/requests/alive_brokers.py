@@ -44,8 +44,10 @@ def _endpoint(broker: Broker, request: Request, of: BrokerImage, listener: str) 
 
 
 def controller_told(broker: Broker, alive: dict[int, Alive]) -> int:
-    """Return the node to name as the controller: a broker that is alive, since clients cannot reach
-    controllers. If the active controller is on a broker, name that, which saves a hop (KIP-590)."""
+    """Return the node to name as the controller: a broker in `alive`, since clients cannot reach
+    controllers. Name the active controller's node if it is one of them, which saves a hop
+    (KIP-590), else this broker, else the one with the lowest id. If `alive` is empty, name this
+    broker."""
     active = broker.controller_id
     if active in alive:
         return active

@@ -41,7 +41,8 @@ class Api:
 
 @dataclass(frozen=True, slots=True)
 class Served:
-    """The APIs that each role of a node serves, by their keys."""
+    """The APIs that a node serves, by their keys: as a broker, as a controller, and as a member of
+    the quorum (on the listener of a controller)."""
 
     broker: Mapping[int, Api]
     controller: Mapping[int, Api]
@@ -49,8 +50,8 @@ class Served:
 
 
 def tables_of(served: Served) -> tuple[dict[int, Api], dict[int, Api]]:
-    """Return two tables of APIs: those of a controllers' listener, and those for a node's requests
-    to itself, which include all others."""
+    """Return two tables of APIs: those of a controllers' listener, and all APIs, for a node's
+    requests to itself. In the second, a broker's row replaces the controller's of the same API."""
     of_controllers: dict[int, Api] = {**served.controller, **served.quorum}
     of_controllers[ApiKey.API_VERSIONS] = served.broker[ApiKey.API_VERSIONS]
     return of_controllers, {**of_controllers, **served.broker}

@@ -27,8 +27,9 @@ then."""
 def ask_controller(
     broker: Broker, api_key: ApiKey, body: Struct, timeout_ms: int
 ) -> Generator[Effect, Any, Struct]:
-    """Return the answer of the active controller. Raise Refused(REQUEST_TIMED_OUT) if none has come
-    in time, and Unanswered if the controller does not support the request."""
+    """Send a request to the active controller, and return its answer, which may hold an error. Send
+    it again after NOT_CONTROLLER and after a lost connection. Raise Refused(REQUEST_TIMED_OUT) if
+    no answer has come in time, and Unanswered if the controller does not support the request."""
     end_ms = broker.monotonic_ms + timeout_ms
     why = "no controller is known"
     while (left_ms := end_ms - broker.monotonic_ms) > 0:

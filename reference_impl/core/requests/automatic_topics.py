@@ -21,8 +21,8 @@ TIMEOUT_MS = 30_000
 
 
 def ensure_groups_topic(broker: Broker) -> None:
-    """Create `__consumer_offsets` if it does not exist. Raise Refused if that is not possible
-    now."""
+    """Request the creation of `__consumer_offsets` (`create_topic`) if it does not exist. Raise
+    Refused if this node already knows that it cannot be created now."""
     config = broker.config
     _ensure(
         broker,
@@ -38,8 +38,8 @@ def ensure_groups_topic(broker: Broker) -> None:
 
 
 def ensure_transactions_topic(broker: Broker) -> None:
-    """Create `__transaction_state` if it does not exist. Raise Refused if that is not possible
-    now."""
+    """Request the creation of `__transaction_state` (`create_topic`) if it does not exist. Raise
+    Refused if this node already knows that it cannot be created now."""
     config = broker.config
     _ensure(
         broker,
@@ -100,8 +100,8 @@ def create_topic(
 
 
 def ask_for_topic(broker: Broker, wanted: Struct) -> Iterator[Effect]:
-    """Send CreateTopics to the active controller in this broker's own name. If that fails, the next
-    request that needs the topic causes another attempt."""
+    """Send CreateTopics to the active controller in this broker's own name. If that fails, report
+    it; the next request that needs the topic causes another attempt."""
     body = REQUEST.new(topics=[wanted], timeout_ms=TIMEOUT_MS)
     try:
         answer = yield from ask_controller(broker, ApiKey.CREATE_TOPICS, body, TIMEOUT_MS)

@@ -52,8 +52,9 @@ def begin(broker: Broker) -> None:
 
 
 def leave(broker: Broker) -> Iterator[Effect]:
-    """Resign if this node leads the quorum, and wait until another node does: the others then elect
-    it at once, instead of after a fetch time-out (KIP-595, EndQuorumEpoch)."""
+    """Resign if this node leads a quorum of several voters, and wait up to SUCCESSOR_MS_MAX until
+    another node leads: the others then elect one at once, instead of after a fetch time-out
+    (KIP-595, EndQuorumEpoch)."""
     quorum = broker.quorum
     if not quorum.is_leader or len(quorum.voters) == 1:
         return
@@ -64,7 +65,8 @@ def leave(broker: Broker) -> Iterator[Effect]:
 
 
 def register(broker: Broker, incarnation_id: UUID) -> Iterator[Effect]:
-    """Send the registration of this incarnation until it is in force."""
+    """Send the registration of this incarnation again and again until it is in force, or the node
+    stops. Report each failure."""
     yield Applied(1)  # before, it is unknown whether the active controller supports this
     while not _is_registered(broker, incarnation_id) and not broker.is_stopping:
         body = registration_of(broker, incarnation_id)
@@ -117,8 +119,9 @@ def watch_sessions(broker: Broker) -> Iterator[Effect]:
 
 
 def balance_leaders(broker: Broker) -> Iterator[Effect]:
-    """Let first replicas lead again from time to time, while the controller of this node is the
-    active one (QuorumController.maybeBalancePartitionLeaders)."""
+    """Let first replicas lead again every `leader.imbalance.check.interval.seconds`, if
+    `auto.leader.rebalance.enable` is set and the controller of this node is the active one
+    (QuorumController.maybeBalancePartitionLeaders)."""
     while True:
         yield Later(broker.config.number("leader.imbalance.check.interval.seconds") * 1_000)
         is_enabled = broker.config.flag("auto.leader.rebalance.enable")
@@ -133,8 +136,8 @@ def balance_leaders(broker: Broker) -> Iterator[Effect]:
 
 
 def watch_leaderless(broker: Broker) -> Iterator[Effect]:
-    """Elect unclean leaders from time to time where topics allow it, while the controller of this
-    node is the active one (QuorumController, electUnclean)."""
+    """Elect unclean leaders every `unclean.leader.election.interval.ms` where topics allow it,
+    while the controller of this node is the active one (QuorumController, electUnclean)."""
     while True:
         yield Later(broker.config.number("unclean.leader.election.interval.ms"))
         if broker.quorum.active_epoch is not None:
@@ -146,9 +149,10 @@ def watch_leaderless(broker: Broker) -> Iterator[Effect]:
 
 
 def write_no_ops(broker: Broker) -> Iterator[Effect]:
-    """Write a record that changes nothing from time to time, while the controller of this node is
-    the active one. So the metadata log moves on, and a controller that cannot write shows itself,
-    although nobody asks for a change (KIP-835; QuorumController, writeNoOpRecord)."""
+    """Write a record that changes nothing every `metadata.max.idle.interval.ms` (0: never), while
+    the controller of this node is the active one. So the metadata log moves on, and a controller
+    that cannot write shows itself, although nobody asks for a change (KIP-835; QuorumController,
+    writeNoOpRecord)."""
     has_failed = False
     while True:
         interval_ms = broker.config.number(IDLE_INTERVAL)

@@ -36,7 +36,7 @@ UNKNOWN_HOST = "0.0.0.0"
 
 
 def put_in_envelope(broker: Broker, request: Request) -> Struct:
-    """Return the envelope in which a broker forwards a client's request."""
+    """Return the body of the Envelope request in which a broker forwards a client's request."""
     kind, _, name = broker.access.principal_of(request).partition(":")
     session = broker.authentication.session_of(request)
     principal = PRINCIPAL.new(
@@ -63,7 +63,8 @@ def put_in_envelope(broker: Broker, request: Request) -> Struct:
 
 def take_from_envelope(broker: Broker, envelope: Request) -> Request:
     """Return the client's request that an envelope holds. Raise Refused if the envelope is damaged,
-    or contains a request that may not be forwarded (EnvelopeUtils.handleEnvelopeRequest)."""
+    or contains a request that may not be forwarded or has a version that is not served
+    (EnvelopeUtils.handleEnvelopeRequest)."""
     named = principal_in(bytes(envelope.body.request_principal or b""))
     sender = broker.access.principal_of(envelope)
     principal = broker.rules.forwarded_principal(named, sender)

@@ -49,9 +49,9 @@ def counted(
 def merged(
     request: Request, rows: Iterable[tuple[Element, Iterable[Result]]]
 ) -> Generator[Effect, None, dict[Element, list[Result]]]:
-    """Return each topic with all its partitions, in the order of first mention, and give way after
-    each row. Kafka turns many requests into a map first, so a topic that is named twice is answered
-    once."""
+    """Return the partitions of each topic, with those of its later rows appended, in the order in
+    which the topics are first named. Give way after each row. Kafka turns many requests into a map
+    first, so a topic that is named twice is answered once."""
     pause = GiveWay(request)
     found: dict[Element, list[Result]] = {}
     for key, partitions in rows:

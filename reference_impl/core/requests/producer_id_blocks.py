@@ -22,8 +22,8 @@ def ask_for_blocks(broker: Broker) -> None:
 
 
 def fetch_block(broker: Broker) -> Iterator[Effect]:
-    """Fetch the next block of producer ids from the active controller. If that fails, the next
-    producer that needs an id causes another attempt."""
+    """Fetch the next block of producer ids from the active controller, and add it to the broker's.
+    If that fails, report it; the next producer that needs an id causes another attempt."""
     body = REQUEST.new(broker_id=broker.node_id, broker_epoch=broker.broker_epoch)
     try:
         answer = yield from ask_controller(broker, ApiKey.ALLOCATE_PRODUCER_IDS, body, TIMEOUT_MS)

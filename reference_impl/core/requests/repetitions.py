@@ -20,6 +20,7 @@ class Repetitions:
         self._asked: Counter[Hashable] = Counter()
 
     def allow(self, question: Hashable) -> bool:
-        """Return whether this repeated question is still answered, or has been asked too often."""
+        """Count that the request asks this question, such as a group or a partition, once more.
+        Return False if it has asked it more than REPETITIONS_MAX times."""
         self._asked[question] += 1
         return self._asked[question] <= REPETITIONS_MAX
