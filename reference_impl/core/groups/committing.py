@@ -54,8 +54,10 @@ def check_classic_commit(rules: Rules, group: ClassicGroup, committer: Committer
 def commits_of(
     broker: Broker, wanted: list[WantedCommit], retention_ms: int = -1
 ) -> list[tuple[TopicPartition, CommittedOffset]]:
-    """Return the commits of a request. A row whose topic was deleted in the meantime, or whose
-    metadata is too long, gets its error instead."""
+    """Return the commits of a request, with this moment as their time, to be written. For a
+    partition whose topic was deleted in the meantime, or whose metadata is too long, set the error
+    in the row of the answer instead. retention_ms: from OffsetCommit v2-4; -1 for the common
+    retention."""
     # Java's sum wraps around, so that "for ever" would expire at once.
     expires_ms = -1 if retention_ms == -1 else min(broker.now_ms + retention_ms, LONG_MAX)
     found: list[tuple[TopicPartition, CommittedOffset]] = []

@@ -40,7 +40,8 @@ CommitsByGroup = dict[str, dict[TopicPartition, CommittedOffset]]
 
 
 class GroupCoordinator(GroupState):
-    """Writes every change of a group to the log, then applies it."""
+    """The groups of one partition of `__consumer_offsets`, and the only writer of their log: most
+    changes are appended to it, then applied."""
 
     def __init__(self, topic: KeyedTopic, partition: Partition, shared: Shared) -> None:
         super().__init__(topic, partition, shared.rules)
@@ -93,7 +94,8 @@ class GroupCoordinator(GroupState):
     def commit(
         self, group_id: str, commits: Sequence[Committed], records: Sequence[Record]
     ) -> None:
-        """Append offsets to the log, then apply them. Raise Refused if the append fails."""
+        """Append offsets to the log, then apply them, and create an empty group for them if there
+        is none. `records` are the encoded `commits`. Raise Refused if the append fails."""
         first = self.rules.write_commits(self.log, group_id, records, None)
         for log_offset, (key, row) in enumerate(commits, first):
             commit = replace(row, log_offset=log_offset)
@@ -124,8 +126,8 @@ class GroupCoordinator(GroupState):
         )
 
     def delete_offsets(self, group_id: str, keys: Sequence[TopicPartition]) -> None:
-        """Append the tombstones of these commits to the log, then forget them. Raise Refused if the
-        append fails."""
+        """Append the tombstones of these commits, pending ones included, to the log, then forget
+        them. Ignore partitions without a commit. Raise Refused if the append fails."""
         committed, pending = self.offsets.of(group_id), set(self.pending_offsets.of(group_id))
         known = [key for key in keys if key in committed or key in pending]
         tombstones = [group_log.offset_record(group_id, key, None) for key in known]
@@ -155,7 +157,8 @@ class GroupCoordinator(GroupState):
         return [group_log.group_tombstone(group.group_id)]
 
     def commits_to(self, topic: str) -> CommitsByGroup:
-        """Return what is committed for a topic that is deleted."""
+        """Return the commits of all groups for a topic that is deleted, which `forget` then
+        deletes. Commits of open transactions are not among them."""
         found: CommitsByGroup = {}
         for group_id, key in self.rules.positions_of_deleted(self.offsets, topic):
             found.setdefault(group_id, {})[key] = self.offsets.of(group_id)[key]
@@ -163,7 +166,8 @@ class GroupCoordinator(GroupState):
 
     def forget(self, commits: CommitsByGroup) -> Iterator[Effect]:
         """Delete these commits, and let others have their turn after each group. Keep those that
-        were replaced meanwhile, perhaps for a new topic of the same name."""
+        were replaced meanwhile, perhaps for a new topic of the same name, and those whose deletion
+        cannot be written."""
         for group_id, known in commits.items():
             committed = self.offsets.of(group_id)
             keys = [key for key, commit in known.items() if committed.get(key) is commit]
@@ -178,20 +182,22 @@ class GroupCoordinator(GroupState):
     # --- groups -------------------------------------------------------------------------------
 
     def group(self, group_id: str) -> Group | None:
-        """Return an existing group or None. Raise Refused if this shard is closed."""
+        """Return the group, or None if there is none. Raise Refused(NOT_COORDINATOR) if this broker
+        does not lead the partition any more."""
         self.partition()
         return self.groups.get(group_id)
 
     def known_group(self, group_id: str) -> Group:
-        """Return the group of a member's request, or raise Refused if there is none."""
+        """Return the group of a member's request. Raise Refused(UNKNOWN_MEMBER_ID) if there is
+        none, and NOT_COORDINATOR like `group`."""
         group = self.group(group_id)
         if group is None:
             raise Refused(ErrorCode.UNKNOWN_MEMBER_ID)
         return group
 
     def group_to_join(self, group_id: str, member_id: str) -> ClassicGroup:
-        """Return the group, which a new member may create. Raise Refused for a member id in a group
-        that does not exist."""
+        """Return the classic group. If there is none, create it, in place of an empty consumer
+        group, for a member without an id; raise Refused(UNKNOWN_MEMBER_ID) for one with an id."""
         group = self.group(group_id)
         if isinstance(group, ClassicGroup):
             return group
@@ -204,8 +210,9 @@ class GroupCoordinator(GroupState):
         return classic
 
     def group_to_commit(self, group_id: str, generation: int, version: int) -> Group:
-        """Return the group, which a commit without a generation may create. Raise Refused for a
-        generation of a group that does not exist."""
+        """Return the group. If there is none, return a new one, which the commit will add, for a
+        commit without a generation (negative); raise Refused for one with a generation. version:
+        that of the request, which decides on the error."""
         group = self.group(group_id)
         if group is None:
             if generation >= 0:
@@ -217,7 +224,8 @@ class GroupCoordinator(GroupState):
         return group
 
     def forget_if_unused(self, group_id: str) -> None:
-        """Forget a group that was made only for a member that was then refused."""
+        """Forget a classic group without members (pending ones included), committed offsets and
+        past generations: it was made only for a member that was then refused."""
         group = self.groups.get(group_id)
         if not isinstance(group, ClassicGroup):
             return

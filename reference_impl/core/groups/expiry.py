@@ -36,8 +36,9 @@ def next_round(coordinator: GroupCoordinator) -> Effect:
 
 
 def expire_offsets(coordinator: GroupCoordinator) -> Iterator[Effect]:
-    """Expire offsets in all groups once; report a failure, and let the next round try again. Others
-    have their turn after each group, and after AT_ONCE offsets of a group."""
+    """Expire offsets in all groups once, then set the timer of the next round, unless the
+    coordinator is closed meanwhile. Report a failure, and let the next round try again. Others have
+    their turn after each group, and after AT_ONCE offsets of a group."""
     for group_id in list(coordinator.groups):
         try:
             yield from _expire(coordinator, group_id)
@@ -70,7 +71,8 @@ def _expire(coordinator: GroupCoordinator, group_id: str) -> Iterator[Effect]:
 def _expired(
     coordinator: GroupCoordinator, group_id: str, keys: Iterable[TopicPartition]
 ) -> list[TopicPartition]:
-    """Return those of these partitions whose committed offsets have expired."""
+    """Return those of these partitions whose committed offsets have expired: no transaction is
+    pending for them, and no member reads their topics."""
     group = coordinator.groups.get(group_id)
     unused_since = retention_begins(group) if group is not None else None
     if group is None or unused_since is None:

@@ -50,8 +50,9 @@ class GroupLog:
         self._topic, self._partition = topic, partition
 
     def append(self, records: Sequence[Entry], writer: tuple[int, int] | None = None) -> int:
-        """Write records as one batch and return the first one's offset. Raise Refused if none was
-        written. `writer` is the producer id and epoch of a transaction."""
+        """Write records as one batch and return the first one's offset, or the log end if there are
+        no records. Raise Refused if the batch was not written. `writer` is the producer id and
+        epoch of a transaction."""
         partition = self._partition()
         if not records:
             return partition.log.log_end_offset

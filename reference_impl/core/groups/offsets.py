@@ -51,11 +51,11 @@ class Offsets:
         self._groups: dict[str, dict[TopicPartition, CommittedOffset]] = {}
 
     def put(self, group_id: str, key: TopicPartition, committed: CommittedOffset) -> None:
-        """Store a commit."""
+        """Store a commit of a group, in place of an earlier one for the same partition."""
         self._groups.setdefault(group_id, {})[key] = committed
 
     def remove(self, group_id: str, key: TopicPartition) -> None:
-        """Forget one partition of one group."""
+        """Forget the offset that a group has committed for a partition, if there is one."""
         offsets = self._groups.get(group_id)
         if offsets is not None:
             offsets.pop(key, None)
@@ -63,7 +63,8 @@ class Offsets:
                 del self._groups[group_id]
 
     def of(self, group_id: str) -> dict[TopicPartition, CommittedOffset]:
-        """Return the offsets that a group has committed, by partition."""
+        """Return the offsets that a group has committed, by partition: empty if there are none. Do
+        not change the result."""
         return self._groups.get(group_id, {})
 
     def groups_with(self, topic: str) -> list[tuple[str, TopicPartition]]:

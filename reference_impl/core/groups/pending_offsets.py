@@ -24,7 +24,8 @@ class PendingOffsets:
         """For each partition of each group, the producers whose open transactions commit for it."""
 
     def put(self, producer_id: int, commit: Commit) -> None:
-        """Store a commit that takes effect only if the transaction's marker is COMMIT."""
+        """Store a commit of a producer's open transaction, in place of an earlier one for the same
+        partition."""
         group_id, key, committed = commit
         self._open.setdefault(producer_id, {})[group_id, key] = committed
         self._writers.setdefault(group_id, {}).setdefault(key, set()).add(producer_id)

@@ -31,11 +31,12 @@ from reference_impl.wire import ErrorCode
 
 
 class GroupShard(GroupCoordinator):
-    """A coordinator that continues from the log which the previous leader of the partition has
-    written."""
+    """A coordinator of groups that, once its log is loaded, continues from what the previous leader
+    of the partition has written."""
 
     def loaded(self) -> Iterator[Effect]:
-        """Start the session timeouts of the members found in the log."""
+        """Start the session timeouts of the members found in the log, the revocation timers, and
+        the timer of expiry. Rebalance a classic group with more members than group.max.size."""
         for group in self.groups.values():
             if isinstance(group, ConsumerGroup):
                 yield from self._begin_consumer_group(group)
@@ -96,7 +97,7 @@ class GroupCoordinators(Shards[GroupShard]):
         return self.of(request.body.group_id)
 
     def every(self) -> list[tuple[GroupCoordinator, Group]]:
-        """Return each group of this broker with its coordinator."""
+        """Return each group of the loaded coordinators of this broker, with its coordinator."""
         return [(each, group) for each in self.active() for group in each.groups.values()]
 
     def forget_topic(self, name: str) -> None:
@@ -111,8 +112,9 @@ class GroupCoordinators(Shards[GroupShard]):
             yield from coordinator.forget(commits)
 
     def own(self, timer: SetTimer | CancelTimer) -> None:
-        """Register a timer with the coordinator of the group that its key names, so that it ends
-        with the coordinator."""
+        """Register a timer with the coordinator of the group, or of the partition, that its key
+        names, so that it ends with the coordinator. Do nothing if this broker does not have that
+        coordinator."""
         whose = timer.key[2]
         index = whose if isinstance(whose, int) else self.topic.index_of(whose)
         if (shard := self.known(index)) is not None:

@@ -36,7 +36,7 @@ class GroupSettings:
         self.group_size_max = self.number("group.max.size")
 
     def number(self, name: str) -> int:
-        """Return a number of the broker's configuration."""
+        """Return a number of the broker's configuration in force."""
         return self._config().number(name)
 
     @property
@@ -60,6 +60,7 @@ class GroupSettings:
         return split_list(self._config().text("group.consumer.assignors"))
 
     def of_group(self, group_id: str, name: str) -> int:
-        """Return a numeric setting of one consumer group."""
+        """Return the number that the key `consumer.NAME` has for one consumer group: its own value,
+        or else the broker's."""
         overrides = self._image.group_configs.get(group_id, {})
         return group_setting(self._config(), overrides, f"consumer.{name}")

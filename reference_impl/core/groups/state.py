@@ -79,8 +79,8 @@ class GroupState(Shard):
             self._end(key.group_id)
 
     def _end(self, group_id: str) -> None:
-        """Remove a group whose records were deleted. If it has offsets left, keep an empty group
-        for them."""
+        """Remove a group whose records were deleted. If it has committed offsets left, put an empty
+        classic group in its place."""
         self.groups.pop(group_id, None)
         if self.offsets.of(group_id):
             self.groups[group_id] = ClassicGroup(group_id)
@@ -88,7 +88,8 @@ class GroupState(Shard):
     # --- offsets --------------------------------------------------------------------------------
 
     def note_pending(self, producer_id: int, commits: list[Commit]) -> None:
-        """Store offsets as pending: they take effect if their transaction is committed."""
+        """Store offsets as pending: they take effect if their transaction is committed. Create an
+        empty group for them if there is none."""
         for group_id, key, commit in commits:
             pending = self.pending_offsets.get(producer_id, group_id, key)
             counts = self.rules.newer_pending(pending, commit)

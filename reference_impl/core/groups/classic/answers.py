@@ -37,8 +37,9 @@ def joined(
     leader: str | None = None,
     skip_assignment: bool = False,
 ) -> Respond:
-    """Return the JoinGroup response for this generation; `members` is for the leader, who
-    assigns."""
+    """Return the JoinGroup response for this generation. members: the list for the leader, who
+    assigns; empty for a follower. leader: the member id to name as the leader, the group's by
+    default."""
     return Respond(
         request,
         JOIN_RESPONSE.new(
@@ -54,7 +55,8 @@ def joined(
 
 
 def subscriptions(group: ClassicGroup) -> list[Struct]:
-    """Return all members with their subscriptions, in the form of the selected protocol."""
+    """Return a row of the JoinGroup response for each member, with its metadata for the selected
+    protocol."""
     return [
         JOIN_RESPONSE.struct(
             "JoinGroupResponseMember",

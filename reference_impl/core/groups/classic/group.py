@@ -40,7 +40,7 @@ class Member:
     """Whether the member does not know its member id yet, so that it cannot send heartbeats."""
 
     def vote(self, candidates: set[str]) -> str:
-        """Return the first of its protocols that is a candidate."""
+        """Return the first of the member's protocols that is a candidate. At least one must be."""
         return next(filter(candidates.__contains__, self.protocols))
 
 
@@ -77,13 +77,15 @@ class ClassicGroup:
         return self.state is State.EMPTY
 
     def move(self, what: Move) -> None:
-        """Move the group to the state that the table names."""
+        """Move the group to the state that the table names. Raise ValueError for a move that it
+        lacks."""
         self.state = next_state(self.state, what)
 
     # --- members ------------------------------------------------------------------------------
 
     def add(self, member: Member) -> None:
-        """Add a member; the first one leads."""
+        """Add a member, which leads if no member does. The first one sets the protocol type of the
+        group."""
         if not self.members:
             self.protocol_type = member.protocol_type
         if self.leader is None:
@@ -95,8 +97,9 @@ class ClassicGroup:
         self.pending_members.discard(member.member_id)
 
     def remove(self, member_id: str) -> None:
-        """Remove a member. If it was the leader, the member that was added first among the rest
-        becomes the leader."""
+        """Remove a member, or an id that was only pending; do nothing if it is unknown. If it was
+        the leader, the member that was added first among the rest becomes the leader, or None if
+        none is left."""
         member = self.members.pop(member_id, None)
         if member is not None:
             self._count(member.protocols, -1)
@@ -143,7 +146,8 @@ class ClassicGroup:
         )
 
     def elect_joined_leader(self) -> bool:
-        """Replace a leader that has not joined. Return False if no member has."""
+        """Keep a leader that has joined the next generation, else make the first member that has
+        the leader. Return False if no member has."""
         if self.leader is None:
             return False
         if self.members[self.leader].awaiting_join is not None:
@@ -155,13 +159,14 @@ class ClassicGroup:
         return False
 
     def rebalance_timeout_ms(self) -> int:
-        """Return the longest rebalance timeout that any member asked for."""
+        """Return the longest rebalance timeout that any member asked for; 0 without members."""
         return max((member.rebalance_timeout_ms for member in self.members.values()), default=0)
 
     # --- protocols ----------------------------------------------------------------------------
 
     def supports(self, protocol_type: str, protocols: dict[str, bytes]) -> bool:
-        """Return whether a client with these protocols may be a member."""
+        """Return whether a client with these protocols may be a member: in an empty group if it
+        names any, else if the type is the group's and all members support one of them."""
         if not self.members:
             return bool(protocol_type) and bool(protocols)
         size, supporters = len(self.members), self._supporters
@@ -170,7 +175,7 @@ class ClassicGroup:
         )
 
     def common_protocols(self) -> set[str]:
-        """Return the protocols that every member supports."""
+        """Return the names of the protocols that every member supports."""
         return {name for name, count in self._supporters.items() if count == len(self.members)}
 
     def change_protocols(self, member: Member, protocols: dict[str, bytes]) -> None:
@@ -189,14 +194,16 @@ class ClassicGroup:
                 del supporters[name]
 
     def select_protocol(self) -> str:
-        """Return the protocol with the most votes; each member votes for its first that all
-        support."""
+        """Return the protocol with the most votes; each member votes for the first of its own that
+        all members support."""
         candidates = self.common_protocols()
         votes = Counter(member.vote(candidates) for member in self.members.values())
         return votes.most_common(1)[0][0]
 
     def subscribed_topics(self) -> set[str] | None:
-        """Return the topics that consumers of this group read, or None if that cannot be known."""
+        """Return the topics to which the members of this generation subscribe. Return None if that
+        cannot be known: the group has no protocol, another type than consumers, or a malformed
+        subscription."""
         if self.protocol_type != CONSUMER_PROTOCOL or self.protocol is None:
             return None
         topics: set[str] = set()
@@ -213,7 +220,8 @@ class ClassicGroup:
         return topics
 
     def topics_read(self, among: Set[str]) -> Set[str]:
-        """Return those of these topics that a member may be reading."""
+        """Return those of these topics that a member may be reading: all of them if consumers are
+        members whose subscriptions cannot be known."""
         topics = self.subscribed_topics()
         if topics is not None:
             return among & topics

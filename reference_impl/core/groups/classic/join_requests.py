@@ -8,7 +8,8 @@ MEMBER_ID_REQUIRED_SINCE = 4
 
 
 def protocols_of(request: Request) -> dict[str, bytes]:
-    """Return the protocols of a request, in its order."""
+    """Return the protocols of a JoinGroup with their metadata (for consumers, the subscription), in
+    its order of preference."""
     return {row.name: bytes(row.metadata) for row in request.body.protocols}
 
 

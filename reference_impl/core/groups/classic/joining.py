@@ -29,8 +29,9 @@ NO_MEMBER_ID = ""
 
 
 def join(coordinator: GroupCoordinator, request: Request) -> Iterator[Effect]:
-    """Handle a JoinGroup. Raise Refused, and leave no empty group behind, if the member may not
-    join."""
+    """Handle a JoinGroup: answer it, or store it until the next generation begins. Raise Refused,
+    and leave no empty group behind, if the member may not join a classic group. A refusal by a
+    consumer group is answered here."""
     try:
         yield from _join(coordinator, request)
     except Refused:
@@ -61,7 +62,9 @@ def _join(coordinator: GroupCoordinator, request: Request) -> Iterator[Effect]:
 
 
 def _check_size(coordinator: GroupCoordinator, group: ClassicGroup, member_id: str) -> None:
-    """Raise Refused if the group is full (KIP-389); existing members may stay."""
+    """Raise Refused(GROUP_MAX_SIZE_REACHED) if the group is full (KIP-389), and remove the sender
+    from it. Existing members may stay; while a rebalance collects members, only those that have
+    joined count."""
     if group.state is State.EMPTY:
         return
     member = group.members.get(member_id)
@@ -76,8 +79,8 @@ def _check_size(coordinator: GroupCoordinator, group: ClassicGroup, member_id: s
 
 
 def new_member_id(name: str, coordinator: GroupCoordinator) -> str:
-    """Return the name of a member and a UUID, as Kafka joins them. Cut a name of almost 32,767
-    bytes, so that the id is a string of the protocol."""
+    """Return a new member id: `name` and a random UUID, as Kafka joins them. Cut a name of almost
+    32,767 bytes, so that the id is a string of the protocol."""
     unique = f"-{coordinator.random_uuid()}"
     return fitting(name, STRING_BYTES_MAX - len(unique)) + unique
 
@@ -106,7 +109,7 @@ def _join_new(
 def _add(
     coordinator: GroupCoordinator, group: ClassicGroup, request: Request, member_id: str
 ) -> Iterator[Effect]:
-    """Add a new member to the group, and begin a rebalance."""
+    """Add a new member to the group, whose JoinGroup waits, and begin or complete a rebalance."""
     body = request.body
     member = Member(
         member_id,
@@ -130,7 +133,9 @@ def _add(
 def _rejoin(
     coordinator: GroupCoordinator, group: ClassicGroup, request: Request
 ) -> Iterator[Effect]:
-    """Handle a member that joins the next generation, or asks again for the current one."""
+    """Handle the JoinGroup of a known member. Answer with the current generation if it may have
+    lost that answer, or if nothing changes in a stable group and it does not lead; else begin or
+    complete a rebalance. Raise Refused if the member is unknown or was replaced."""
     body = request.body
     member = group.checked_member(body.member_id, body.group_instance_id)
     same = member.protocols == protocols_of(request)
@@ -145,7 +150,8 @@ def _rejoin(
 
 
 def _update(group: ClassicGroup, member: Member, request: Request) -> Iterator[Effect]:
-    """Store what the request says about the member; refuse an older pending request of it."""
+    """Store what the request says about the member, and let the request wait for the next
+    generation. Refuse an older request of the member that still waits."""
     if member.awaiting_join is not None and member.awaiting_join is not request:
         yield answers.join_refused(
             member.awaiting_join, ErrorCode.REBALANCE_IN_PROGRESS, member.member_id

@@ -19,7 +19,9 @@ from reference_impl.wire import ErrorCode
 def leave(
     coordinator: GroupCoordinator, group: ClassicGroup, member_id: str, instance_id: str | None
 ) -> Iterator[Effect]:
-    """Remove one member. Raise Refused before anything has changed."""
+    """Remove one member, or a pending member id, and begin or complete a rebalance. With an
+    instance id alone, remove its current member. Raise Refused, before anything has changed, if the
+    member is unknown or was replaced."""
     if group.state is State.DEAD:
         raise Refused(ErrorCode.COORDINATOR_NOT_AVAILABLE)
     if not member_id and instance_id is not None:

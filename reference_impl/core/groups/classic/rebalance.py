@@ -18,8 +18,8 @@ from reference_impl.wire import ErrorCode
 
 
 def change(coordinator: GroupCoordinator, group: ClassicGroup) -> Iterator[Effect]:
-    """React to a changed membership: begin a rebalance, or complete the running one if all have
-    joined."""
+    """React to a changed membership: complete the running rebalance if all have joined, or begin
+    one if none runs."""
     if group.state is State.PREPARING_REBALANCE:
         yield from complete_if_joined(coordinator, group)
     else:
@@ -27,8 +27,9 @@ def change(coordinator: GroupCoordinator, group: ClassicGroup) -> Iterator[Effec
 
 
 def prepare(coordinator: GroupCoordinator, group: ClassicGroup) -> Iterator[Effect]:
-    """Begin a rebalance: refuse waiting SyncGroups, and collect the members of the next
-    generation."""
+    """Begin a rebalance: refuse waiting SyncGroups, and wait for the members of the next
+    generation, in an empty group for the initial delay. Complete it now if all members have joined
+    already."""
     if group.state is State.COMPLETING_REBALANCE:
         yield from _refuse_syncs(group, ErrorCode.REBALANCE_IN_PROGRESS)
     yield from timers.syncs_are_over(group)
@@ -48,8 +49,8 @@ def prepare(coordinator: GroupCoordinator, group: ClassicGroup) -> Iterator[Effe
 def initial_delay_is_over(
     coordinator: GroupCoordinator, group: ClassicGroup, delay_ms: int, remaining_ms: int
 ) -> Iterator[Effect]:
-    """Begin the first generation. If a member has joined during the delay, wait once more instead
-    (KIP-134)."""
+    """Begin the first generation. If a member has joined during the delay and time remains, wait
+    once more instead (KIP-134). Do nothing if the group has left its initial rebalance."""
     if group.state is not State.PREPARING_REBALANCE or not group.is_initial_rebalance:
         return
     if group.new_member_added and remaining_ms > 0:
@@ -72,8 +73,9 @@ def complete_if_joined(coordinator: GroupCoordinator, group: ClassicGroup) -> It
 
 
 def complete_join(coordinator: GroupCoordinator, group: ClassicGroup) -> Iterator[Effect]:
-    """Complete the JoinGroup phase: begin the next generation with the members that have joined,
-    and answer them."""
+    """Complete the JoinGroup phase: remove the dynamic members that have not joined, begin the next
+    generation, and answer those that have. If no member is left, save the empty group; if only
+    absent static members are, wait once more. Do nothing outside of this phase."""
     if group.state is not State.PREPARING_REBALANCE:
         return
     yield from timers.joins_are_over(group)
@@ -112,7 +114,8 @@ def _tell_generation(group: ClassicGroup) -> Iterator[Effect]:
 
 
 def syncs_timed_out(coordinator: GroupCoordinator, group: ClassicGroup) -> Iterator[Effect]:
-    """Remove the members that joined but did not send SyncGroup in time, and rebalance."""
+    """Remove the members that joined but did not send SyncGroup in time, and rebalance. Do nothing
+    if there are none."""
     if group.state not in (State.COMPLETING_REBALANCE, State.STABLE) or not group.pending_syncs:
         return
     for member_id in sorted(group.pending_syncs):
@@ -124,7 +127,8 @@ def syncs_timed_out(coordinator: GroupCoordinator, group: ClassicGroup) -> Itera
 def session_timed_out(
     coordinator: GroupCoordinator, group: ClassicGroup, member_id: str
 ) -> Iterator[Effect]:
-    """Remove a member that sent no heartbeat for its session timeout."""
+    """Remove a member that sent no heartbeat for its session timeout, unless its JoinGroup or
+    SyncGroup waits (rules.session_has_ended). Do nothing if it is gone."""
     member = group.members.get(member_id)
     if member is None:
         return
@@ -134,7 +138,8 @@ def session_timed_out(
 
 
 def drop(coordinator: GroupCoordinator, group: ClassicGroup, member: Member) -> Iterator[Effect]:
-    """Remove a member, and rebalance so that the others get its partitions."""
+    """Remove a member, answer its waiting request with UNKNOWN_MEMBER_ID, and rebalance so that the
+    others get its partitions."""
     yield from _turn_away(group, member, ErrorCode.UNKNOWN_MEMBER_ID)
     yield from timers.forget_member(group, member.member_id)
     group.remove(member.member_id)
@@ -152,7 +157,8 @@ def _turn_away(group: ClassicGroup, member: Member, code: ErrorCode) -> Iterator
 
 
 def fence(group: ClassicGroup, member: Member) -> Iterator[Effect]:
-    """Fence a member whose group.instance.id a newer process has taken (KIP-345)."""
+    """Cancel the session timer of a member whose group.instance.id a newer process takes (KIP-345),
+    and answer its waiting request with FENCED_INSTANCE_ID. The caller replaces the member."""
     yield from timers.forget_member(group, member.member_id)
     yield from _turn_away(group, member, ErrorCode.FENCED_INSTANCE_ID)
 
@@ -164,7 +170,8 @@ def turn_all_away(group: ClassicGroup, code: ErrorCode) -> Iterator[Effect]:
 
 
 def abandon(group: ClassicGroup, code: ErrorCode) -> Iterator[Effect]:
-    """Stop waiting for every member, because the group changes its protocol."""
+    """Answer every parked request with an error, and cancel the timers of pending members, joins
+    and syncs, because the group changes its protocol."""
     yield from turn_all_away(group, code)
     for member_id in sorted(group.pending_members):
         yield from timers.forget_pending(group, member_id)
@@ -173,7 +180,8 @@ def abandon(group: ClassicGroup, code: ErrorCode) -> Iterator[Effect]:
 
 
 def _refuse_syncs(group: ClassicGroup, code: ErrorCode) -> Iterator[Effect]:
-    """Refuse the SyncGroups that wait for an assignment which will never be made."""
+    """Drop the assignments of all members, and refuse the SyncGroups that wait for an assignment
+    which will never be made. Restart the sessions of their senders."""
     for member in group.members.values():
         member.assignment = b""
         if member.awaiting_sync is not None:

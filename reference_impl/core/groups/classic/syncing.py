@@ -21,9 +21,9 @@ from reference_impl.wire import ErrorCode, Struct
 
 
 def sync(coordinator: GroupCoordinator, request: Request) -> Iterator[Effect]:
-    """Handle a SyncGroup: answer it at once in a stable group, else when the leader's assignment is
-    there. Raise Refused if its sender is not a member of the generation, names another protocol, or
-    must join again."""
+    """Handle a SyncGroup: answer it now in a stable group, else when the leader has sent the
+    assignment, which the leader's own SyncGroup does. Raise Refused if its sender is not a member
+    of the generation, names another protocol, or must join again."""
     body = request.body
     group = coordinator.known_group(body.group_id)
     if isinstance(group, ConsumerGroup):
@@ -56,8 +56,8 @@ def sync(coordinator: GroupCoordinator, request: Request) -> Iterator[Effect]:
 def _assign(
     coordinator: GroupCoordinator, group: ClassicGroup, given_out: dict[str, bytes]
 ) -> Iterator[Effect]:
-    """Store the leader's assignment, and answer every parked SyncGroup with the member's part of
-    it."""
+    """Store the leader's assignment in the group and in the log, and answer every parked SyncGroup
+    with the member's part of it, or with an error if the log does not take it."""
     for member in group.members.values():
         member.assignment = coordinator.rules.part_of(member, given_out)
     group.move(Move.LEADER_SYNCS)
@@ -79,9 +79,9 @@ def _assign(
 
 
 def heartbeat(coordinator: GroupCoordinator, request: Request) -> Iterator[Effect]:
-    """Renew a member's session. Raise Refused if it is not a member. For a classic group the caller
-    asks afterwards whether it is rebalancing; a member of a consumer group gets
-    REBALANCE_IN_PROGRESS here."""
+    """Renew a member's session. Raise Refused if it is not a member of this generation. For a
+    classic group the caller asks afterwards whether it is rebalancing; a member of a consumer group
+    gets REBALANCE_IN_PROGRESS here."""
     body = request.body
     group = coordinator.known_group(body.group_id)
     if isinstance(group, ConsumerGroup):
@@ -92,14 +92,15 @@ def heartbeat(coordinator: GroupCoordinator, request: Request) -> Iterator[Effec
 
 
 def is_rebalancing(coordinator: GroupCoordinator, group_id: str) -> bool:
-    """Return whether a rebalance is collecting members, so that they should join again."""
+    """Return whether a rebalance of a classic group is collecting members, so that they should join
+    again. Return False if there is no such group."""
     group = coordinator.groups.get(group_id)
     return isinstance(group, ClassicGroup) and coordinator.rules.must_join_again(group)
 
 
 def _speaker(coordinator: GroupCoordinator, group: ClassicGroup, body: Struct) -> Member:
-    """Return the member that sent the request. Raise Refused unless it belongs to the current
-    generation."""
+    """Return the member that sent the request. Raise Refused if it is unknown, was replaced or
+    names another generation, or if the group is dead."""
     if group.state is State.DEAD:
         raise Refused(ErrorCode.COORDINATOR_NOT_AVAILABLE)
     return coordinator.rules.check_speaker(

@@ -32,23 +32,23 @@ def key(what: str, group_id: str, member_id: str = "") -> TimerKey:
 def expect_heartbeat(
     group: ClassicGroup, member: Member, within_ms: int | None = None
 ) -> Iterator[Effect]:
-    """Restart the member's session timeout."""
+    """Restart the member's session timer, for its session timeout or `within_ms`."""
     delay_ms = member.session_timeout_ms if within_ms is None else within_ms
     yield SetTimer(key(SESSION, group.group_id, member.member_id), delay_ms)
 
 
 def forget_member(group: ClassicGroup, member_id: str) -> Iterator[Effect]:
-    """Cancel all timers of this member."""
+    """Cancel the session timer of this member, the only timer of a full member."""
     yield CancelTimer(key(SESSION, group.group_id, member_id))
 
 
 def expect_pending(group: ClassicGroup, member_id: str, within_ms: int) -> Iterator[Effect]:
-    """Expect a new member to join again with its id (KIP-394)."""
+    """Start the timer within which a new member must join again with its id (KIP-394)."""
     yield SetTimer(key(PENDING_MEMBER, group.group_id, member_id), within_ms)
 
 
 def forget_pending(group: ClassicGroup, member_id: str) -> Iterator[Effect]:
-    """Stop expecting a new member, which joined or left."""
+    """Cancel the timer of a new member id, which has joined or left."""
     yield CancelTimer(key(PENDING_MEMBER, group.group_id, member_id))
 
 
@@ -61,7 +61,9 @@ def wait_for_joins(group: ClassicGroup, within_ms: int) -> Iterator[Effect]:
 def delay_first_rebalance(
     group: ClassicGroup, delay_ms: int, remaining_ms: int
 ) -> Iterator[Effect]:
-    """Delay the first rebalance of a new group so that more members can join (KIP-134)."""
+    """Start the timer that delays the first rebalance of an empty group by `delay_ms`, so that more
+    members can join (KIP-134). `remaining_ms`, by which the delay may be extended, comes back with
+    the timer."""
     yield SetTimer((TIMER, INITIAL_JOIN, group.group_id, delay_ms, remaining_ms), delay_ms)
 
 

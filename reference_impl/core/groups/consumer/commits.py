@@ -21,7 +21,9 @@ MEMBER_EPOCH_SINCE = 9
 def check_commit(
     rules: Rules, group: ConsumerGroup, committer: Committer, partitions: Iterable[TopicIdPartition]
 ) -> None:
-    """Raise Refused, for all of them together, if these offsets may not be committed."""
+    """Raise Refused if the offset of any of these partitions may not be committed, so that none is.
+    A commit without a member epoch is allowed in a group without members, and in a transaction
+    whose producer names no member."""
     if committer.epoch < 0 and not group.members:
         return  # a consumer that assigns partitions to itself, or an admin client
     if committer.in_transaction and committer.is_nobody:
@@ -41,7 +43,9 @@ def check_commit(
 
 
 def check_fetch(group: ConsumerGroup, member_id: str | None, epoch: int) -> None:
-    """Raise Refused if the member may not read the offsets of its group."""
+    """Raise Refused if the member may not read the offsets of its group: it is unknown, or names
+    another epoch than its current one. An admin client (no member id, negative epoch) may always
+    read."""
     if member_id is None and epoch < 0:
         return  # an admin client
     member = group.member(member_id or "")

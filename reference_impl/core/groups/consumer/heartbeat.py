@@ -28,7 +28,9 @@ RESPONSE = definition("ConsumerGroupHeartbeatResponse")
 
 
 def heartbeat(coordinator: GroupCoordinator, request: Request) -> Iterator[Effect]:
-    """Handle a ConsumerGroupHeartbeat. Raise Refused before anything has changed."""
+    """Handle a ConsumerGroupHeartbeat: write what it changes to the log, then answer it. Raise
+    Refused, before anything has changed, if the member may not send it or the log does not take the
+    change."""
     body = request.body
     if body.member_epoch in (LEAVE_EPOCH, LEAVE_STATIC_EPOCH):
         yield from leaving.leave(coordinator, request)
@@ -67,12 +69,13 @@ def heartbeat(coordinator: GroupCoordinator, request: Request) -> Iterator[Effec
 
 
 def new_member_id(coordinator: GroupCoordinator) -> str:
-    """Return a UUID as Kafka writes it: base64 without padding."""
+    """Return a random UUID as a member id, as Kafka writes it: URL-safe base64 without padding."""
     return base64.urlsafe_b64encode(coordinator.random_uuid().bytes).rstrip(b"=").decode()
 
 
 def with_requested_fields(member: ConsumerMember, request: Request) -> ConsumerMember:
-    """Return the member with the fields of the request; a null field keeps its value."""
+    """Return the member with the fields of the request; one that the request does not set (null, or
+    -1) keeps its value."""
     body = request.body
     told = {
         "instance_id": body.instance_id,
@@ -96,8 +99,8 @@ def with_requested_fields(member: ConsumerMember, request: Request) -> ConsumerM
 
 
 def note_member(draft: Draft, old: ConsumerMember, new: ConsumerMember) -> bool:
-    """Write the member's new identity and subscription to the draft if they differ from the old
-    ones. Return whether its topics, by name, have changed."""
+    """Write the member's new identity and subscription to the draft if anything about it differs
+    from `old`. Return whether the topics to which it subscribes by name have changed."""
     if new != old:
         draft.write(records.member_record(draft.group.group_id, new))
     return new.topic_names != old.topic_names

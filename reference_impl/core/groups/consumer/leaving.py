@@ -25,8 +25,9 @@ RESPONSE = definition("ConsumerGroupHeartbeatResponse")
 
 
 def leave(coordinator: GroupCoordinator, request: Request) -> Iterator[Effect]:
-    """Handle a heartbeat with epoch -1, or -2 for a static member that will return. Raise Refused
-    if the group or the member is unknown."""
+    """Handle a heartbeat with epoch -1, by which a member leaves, or -2 for a static member that
+    will return. Raise Refused if the group or the member is unknown or was replaced, or if the
+    change cannot be written."""
     body = request.body
     group = coordinator.group(body.group_id)
     if not isinstance(group, ConsumerGroup):
@@ -62,8 +63,9 @@ def _go_for_now(
 def remove(
     coordinator: GroupCoordinator, group: ConsumerGroup, members: Iterable[ConsumerMember]
 ) -> Iterator[Effect]:
-    """Remove members, whose partitions are free at once. Raise Refused if the change cannot be
-    written."""
+    """Remove members, whose partitions are free as soon as the change is written, and bump the
+    group's epoch. If only classic members are left, the group may become a classic one instead.
+    Raise Refused if the change cannot be written."""
     going = {member.member_id: member for member in members}
     if not going:
         return
@@ -85,7 +87,9 @@ def remove(
 def timer_fired(
     coordinator: GroupCoordinator, group: ConsumerGroup, what: str, member_id: str
 ) -> Iterator[Effect]:
-    """Remove a member that did not send a heartbeat in time."""
+    """Remove a member that did not send a heartbeat, revoke partitions, join or sync in time. If
+    that cannot be written, report it, and wait for another session timeout. Do nothing if the
+    member is gone or no longer late."""
     member = group.members.get(member_id)
     if member is None or not coordinator.rules.was_awaited_in_vain(member, what):
         return

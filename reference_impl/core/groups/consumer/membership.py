@@ -29,8 +29,9 @@ from reference_impl.wire import ErrorCode, Struct
 
 
 def group_to_enter(coordinator: GroupCoordinator, group_id: str, joins: bool) -> Draft:
-    """Return the group, which a joining member may create or convert to a consumer group. Raise
-    Refused if it cannot be converted, or does not exist and the member does not join."""
+    """Return a draft of the consumer group. For a member that joins, it may be a new group, or one
+    that replaces a classic group. Raise Refused if the classic group cannot be converted, or if
+    there is no consumer group and the member does not join."""
     group = coordinator.group(group_id)
     if isinstance(group, ConsumerGroup):
         return Draft(group)
@@ -46,7 +47,8 @@ def group_to_enter(coordinator: GroupCoordinator, group_id: str, joins: bool) ->
 
 
 def _instead_of_empty(group: ClassicGroup) -> Draft:
-    """Replace an empty classic group, perhaps only a holder of offsets, by a consumer group."""
+    """Return the draft of a consumer group that replaces an empty classic group, perhaps only a
+    holder of offsets."""
     draft = Draft(ConsumerGroup(group.group_id), [group_log.group_tombstone(group.group_id)])
     for member_id in sorted(group.pending_members):
         draft.then(timers.forget_pending(group, member_id))
@@ -70,8 +72,9 @@ def speaker(
     member_id: str,
     reported: set[TopicIdPartition] | None,
 ) -> ConsumerMember:
-    """Return the member that sent the heartbeat, in its state before the heartbeat. Raise Refused
-    if it is unknown or its epoch is wrong."""
+    """Return the member that sent the heartbeat, in its state before the heartbeat; a new member if
+    it joins. `reported`: the partitions that it says it owns. Raise Refused if it is unknown, was
+    replaced, or names a wrong epoch."""
     group, joins = draft.group, body.member_epoch == JOIN_EPOCH
     if joins and body.instance_id is not None:
         return static_joiner(draft, member_id, body.instance_id)
@@ -86,9 +89,10 @@ def static_joiner(
     draft: Draft, member_id: str, instance_id: str, *, is_classic: bool = False
 ) -> ConsumerMember:
     """Return the member that joins with an instance id: a new one, or the one of the process before
-    a restart. A process may only be replaced once it has said that it will come back (epoch -2):
-    else raise Refused(UNRELEASED_INSTANCE_ID). But if it, or the one which replaces it, speaks the
-    classic protocol, the newest process always wins."""
+    a restart, which takes the new member id in the draft. A process may only be replaced once it
+    has said that it will come back (epoch -2): else raise Refused(UNRELEASED_INSTANCE_ID). But if
+    it, or the one which replaces it, speaks the classic protocol, the newest process always
+    wins."""
     group = draft.group
     before = group.static_member(instance_id)
     if before is None:

@@ -58,8 +58,8 @@ def reconciled(member: ConsumerMember, goal: Goal) -> ConsumerMember:
 
 
 def _still_reads(revoking: Epochs, goal: Goal) -> bool:
-    """Return whether the member may still be reading partitions that it must give up. A member that
-    does not report its partitions may be."""
+    """Return whether the member may still be reading any of the partitions in `revoking`, which it
+    must give up. A member that does not report its partitions may be."""
     return goal.reported is None or not goal.reported.isdisjoint(revoking)
 
 

@@ -17,7 +17,8 @@ from reference_impl.core.groups.coordinator import GroupCoordinator
 
 
 def update_epoch(coordinator: GroupCoordinator, draft: Draft, *, bump: bool) -> None:
-    """Bump the group epoch if `bump`, or if the subscribed topics have changed."""
+    """Write a higher group epoch to the draft if `bump`, or if the subscribed topics have changed
+    (new partitions, deleted or created again)."""
     group, version = draft.group, coordinator.metadata_version
     if not bump and group.hashed_at_version == version:
         return
@@ -31,9 +32,10 @@ def update_epoch(coordinator: GroupCoordinator, draft: Draft, *, bump: bool) -> 
 
 
 def update_target(coordinator: GroupCoordinator, draft: Draft) -> None:
-    """Compute the target assignment if it belongs to an older epoch, but not more often than
-    group.consumer.assignment.interval.ms, so that a hundred members that join one after another are
-    not moved a hundred times. If it is too early, a later heartbeat computes it."""
+    """Write a new target assignment to the draft if the last one belongs to an older epoch, but not
+    more often than group.consumer.assignment.interval.ms, so that a hundred members that join one
+    after another are not moved a hundred times. If it is too early, a later heartbeat computes
+    it."""
     group = draft.group
     interval_ms = coordinator.settings.of_group(group.group_id, "assignment.interval.ms")
     is_due = coordinator.now_ms >= group.assignment_timestamp_ms + interval_ms
@@ -59,8 +61,9 @@ def reconcile(
     *,
     subscription_changed: bool,
 ) -> ConsumerMember:
-    """Return the member after its next step towards the target, and write that step to the
-    draft."""
+    """Return the member after its next step towards the target, and write that step with its timers
+    to the draft. Return the member unchanged if there is no step to take. `reported`: the
+    partitions that it says it owns."""
     group, rules = draft.group, coordinator.rules
     if not subscription_changed and member.has_arrived_at(group.assignment_epoch):
         return member

@@ -39,8 +39,8 @@ def revocation_is_over(group_id: str, member_id: str) -> Iterator[Effect]:
 
 
 def expect_join(group: ConsumerGroup, member: ConsumerMember) -> Iterator[Effect]:
-    """Start a timer for a classic member that was asked to rejoin. Asking again does not restart
-    it."""
+    """Start a timer of the rebalance timeout for a classic member that was asked to rejoin. Asking
+    again does not restart it."""
     if member.member_id not in group.awaited_joins:
         group.awaited_joins.add(member.member_id)
         yield SetTimer(

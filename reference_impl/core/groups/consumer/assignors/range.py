@@ -21,7 +21,8 @@ NAME = "range"
 
 
 def assign(members: Sequence[MemberSpec], partition_counts: Mapping[UUID, int]) -> Assignment:
-    """Divide each topic among its subscribers; the first of them get the remainder, one each."""
+    """Divide each topic among its subscribers, static members first; the first of them get one
+    partition of the remainder each."""
     ordered = sorted(members, key=_static_first)
     parts: dict[str, set[TopicIdPartition]] = {member.member_id: set() for member in members}
     for topic, subscribers in subscribers_of(ordered).items():

@@ -33,7 +33,8 @@ def by_member_id(members: Sequence[MemberSpec]) -> list[MemberSpec]:
 
 
 def subscribers_of(members: Sequence[MemberSpec]) -> dict[UUID, list[MemberSpec]]:
-    """Return the subscribers of each topic (by id), in the order of `members`."""
+    """Return the subscribers of each topic, in the order of `members`. The topics are sorted by
+    id."""
     found: dict[UUID, list[MemberSpec]] = {}
     for member in members:
         for topic in member.topics:

@@ -18,8 +18,8 @@ NAME = "uniform"
 
 
 def assign(members: Sequence[MemberSpec], partition_counts: Mapping[UUID, int]) -> Assignment:
-    """Give each member its equal share of the partitions; it keeps what it holds, up to that
-    share."""
+    """Give each member its equal share of the partitions; it keeps what it holds, up to that share.
+    Leave members with different subscriptions to `uniform_mixed`."""
     if len({member.topics for member in members}) > 1:
         return uniform_mixed.assign(members, partition_counts)
     ordered = by_member_id(members)

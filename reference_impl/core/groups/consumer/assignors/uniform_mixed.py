@@ -78,7 +78,8 @@ def _ranked(parts: Parts, member_ids: Sequence[str]) -> list[tuple[int, int, str
 
 
 def _give(free: Sequence[TopicIdPartition], parts: Parts, member_ids: Sequence[str]) -> None:
-    """Give each partition of one topic to the least loaded of its subscribers."""
+    """Give each of these partitions of one topic to the subscriber that is then the least
+    loaded."""
     heap = _ranked(parts, member_ids)
     for partition in free:
         load, rank, member_id = heap[0]

@@ -36,8 +36,10 @@ from reference_impl.wire import ErrorCode, Malformed, Struct, decode_versioned
 
 
 def join(coordinator: GroupCoordinator, group: ConsumerGroup, request: Request) -> Iterator[Effect]:
-    """Handle a JoinGroup of a classic member in a consumer group. Raise Refused if the broker does
-    not migrate groups, the group is full, or the protocols do not fit."""
+    """Handle a JoinGroup of a classic member in a consumer group. Ask a new member to join again
+    with an id, if its version can. Raise Refused if the broker does not migrate groups, the group
+    is full, the protocols do not fit, the member was replaced, or the log does not take the
+    change."""
     body = request.body
     if coordinator.settings.migration_policy == conversion.DISABLED:
         raise Refused(ErrorCode.INCONSISTENT_GROUP_PROTOCOL)
@@ -100,8 +102,8 @@ def _subscription_in(metadata: bytes) -> Struct:
 
 
 def _joiner(draft: Draft, body: Struct, member_id: str) -> ConsumerMember:
-    """Return the member as it was before this JoinGroup. Raise Refused if another process has its
-    instance id."""
+    """Return the member as it was before this JoinGroup; a new one if it is unknown. Raise Refused
+    if it names a member id and an instance id that do not belong together."""
     if body.group_instance_id is None:
         return draft.group.members.get(member_id, ConsumerMember(member_id))
     if not body.member_id:
@@ -178,7 +180,8 @@ def _classic_speaker(
 
 
 def leaver(group: ConsumerGroup, identity: Struct) -> ConsumerMember:
-    """Return a member that LeaveGroup names, of either protocol. Raise Refused if it is unknown."""
+    """Return a member that LeaveGroup names, of either protocol; with an instance id alone, its
+    current member. Raise Refused if it is unknown or was replaced."""
     member = group.static_member(identity.group_instance_id)
     if member is not None and not identity.member_id:
         return member  # an administrator names only the instance

@@ -52,7 +52,8 @@ DISABLED, UPGRADE, DOWNGRADE, BIDIRECTIONAL = "disabled", "upgrade", "downgrade"
 
 
 def upgraded(coordinator: GroupCoordinator, classic: ClassicGroup) -> Draft:
-    """Return the consumer group that a classic one becomes when a member of the new protocol joins.
+    """Return the draft of the consumer group that a classic one becomes when a member of the new
+    protocol joins. Once it is written, the requests that wait in the classic group are refused.
     Raise Refused if the policy forbids that, the group is too large, or its members do not speak
     the consumer protocol."""
     size_max = coordinator.settings.number("group.consumer.max.size")
@@ -97,8 +98,9 @@ def _cannot_upgrade(classic: ClassicGroup, why: str) -> Refused:
 
 
 def _converted(image: MetadataImage, classic: ClassicGroup, member: Member) -> ConsumerMember:
-    """Convert one member with the assignment from its classic leader, or raise Malformed or
-    Refused."""
+    """Return one member with the assignment from its classic leader as a classic member of a
+    consumer group. Raise Malformed if its assignment or subscription is, and Refused if the
+    assignment has user data."""
     assigned: list[TopicIdPartition] = []
     if member.assignment:
         _, assignment = decode_versioned(ASSIGNMENT, member.assignment)
@@ -152,8 +154,9 @@ def downgrade(
     *,
     rebalances: bool = True,
 ) -> Iterator[Effect]:
-    """Make the group of the draft classic, without the members in `going`. Raise Refused if the log
-    does not take its records."""
+    """Make the group of the draft classic, without the members in `going` and those of the new
+    protocol. Begin a rebalance then if `rebalances`. Raise Refused if the log does not take its
+    records."""
     group = draft.group
     classic = _classic(coordinator, group, going)
     coordinator.log.append(
@@ -203,7 +206,8 @@ def _classic(
 
 
 def partitions_named(image: MetadataImage, rows: list[Struct]) -> list[TopicIdPartition]:
-    """Return partitions by topic id, leaving out topics that were deleted."""
+    """Return the partitions in these rows (each a topic name with partition indexes) by topic id,
+    leaving out topics that do not exist."""
     return [
         (image.topics[row.topic].topic_id, index)
         for row in rows

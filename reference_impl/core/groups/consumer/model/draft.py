@@ -33,8 +33,8 @@ class Draft:
             self.records.append((key, value))
 
     def then(self, effects: Iterable[Effect]) -> None:
-        """Perform these effects once the records are in the log, and not at all if they cannot be
-        written."""
+        """Keep these effects for `consequences`: they are performed once the records are in the
+        log, and not at all if they cannot be written."""
         self.effects.append(effects)
 
     def consequences(self) -> Iterator[Effect]:

@@ -103,7 +103,8 @@ class ConsumerGroup:
     # --- members, as the log says -------------------------------------------------------------
 
     def put(self, member: ConsumerMember) -> None:
-        """Store the new version of a member."""
+        """Store a new member, or the new version of a known one, and note which partitions it
+        owns."""
         self._release(member.member_id)
         self.members[member.member_id] = member
         if member.instance_id is not None:
@@ -112,7 +113,7 @@ class ConsumerGroup:
             self.owners[partition] = member.member_id
 
     def remove(self, member_id: str) -> None:
-        """Remove a member and release its partitions."""
+        """Remove a member, if it is known, and release its partitions. Its target stays."""
         self._release(member_id)
         member = self.members.pop(member_id, None)
         # A replacement with the same instance id may be there already.
@@ -171,12 +172,13 @@ class ConsumerGroup:
         return named if resolved is None else named | common(resolved.topics, among)
 
     def topic_ids_of(self, member: ConsumerMember, image: MetadataImage) -> frozenset[UUID]:
-        """Return the ids of the subscribed topics that exist."""
+        """Return the ids of the topics that exist and to which a member subscribes, by name or by
+        pattern."""
         names = self.topics_of(member, image.topics.keys())
         return frozenset(image.topics[name].topic_id for name in names)
 
     def topics_read(self, among: Set[str]) -> Set[str]:
-        """Return those of these topics that a member may be reading."""
+        """Return those of these topics to which any member subscribes."""
         return set[str]().union(*(self.topics_of(each, among) for each in self.members.values()))
 
     def subscribers_of_regex(self, regex: str) -> int:
@@ -184,9 +186,9 @@ class ConsumerGroup:
         return sum(member.topic_regex == regex for member in self.members.values())
 
     def preferred_assignor(self, assignors: Sequence[str]) -> str:
-        """Return the assignor that most members ask for; if several have equally many votes, the
-        first of them in the broker's order. (Kafka takes the first in the order of a HashMap, which
-        happens to be `uniform`.)"""
+        """Return which of these assignors most members ask for; if several have equally many votes,
+        or none has any, the first of them in the broker's order. (Kafka takes the first in the
+        order of a HashMap, which happens to be `uniform`.)"""
         votes = Counter(member.server_assignor for member in self.members.values())
         return max(assignors, key=lambda name: votes[name])
 
@@ -208,7 +210,7 @@ class ConsumerGroup:
         return any(self.owners.get(key, member.member_id) != member.member_id for key in missing)
 
     def supports_protocols(self, protocol_type: str, protocols: Mapping[str, bytes]) -> bool:
-        """Return whether there is one among these protocols that every other classic member
+        """Return whether there is one among these protocols that every classic member of the group
         supports."""
         if protocol_type != "consumer" or not protocols:
             return False
@@ -220,10 +222,10 @@ class ConsumerGroup:
         return bool(common)
 
     def hash_of_metadata(self, image: MetadataImage) -> int:
-        """Return a hash that changes with the subscribed topics: ids, names, partitions. Kafka
-        hashes the same facts by XXH3 (Utils.computeGroupHash). The hash need not be the same, since
-        only the group's own coordinator compares it, and a difference costs no more than one
-        rebalance."""
+        """Return a hash that changes with the subscribed topics that exist: ids, names, numbers of
+        partitions. Return 0 if there are none. Kafka hashes the same facts by XXH3
+        (Utils.computeGroupHash). The hash need not be the same, since only the group's own
+        coordinator compares it, and a difference costs no more than one rebalance."""
         facts = [
             (name, image.topics[name].topic_id.hex, len(image.topics[name].partitions))
             for name in sorted(self.topics_read(image.topics.keys()))

@@ -64,7 +64,7 @@ class ConsumerMember:
         return self.state is MemberState.STABLE and self.epoch == assignment_epoch
 
     def with_epoch(self, epoch: int) -> ConsumerMember:
-        """Return the member in another epoch, with its current one as the previous."""
+        """Return a copy of the member in this epoch, with its current one as the previous."""
         return replace(self, epoch=epoch, previous_epoch=self.epoch)
 
     def assignment_epoch(self, partition: TopicIdPartition) -> int | None:

@@ -102,7 +102,8 @@ def target_epoch_record(group_id: str, epoch: int, timestamp_ms: int) -> KeyValu
 
 
 def epoch_record(group_id: str, epoch: int, metadata_hash: int) -> KeyValue:
-    """Return the record of a new group epoch, which needs a new target assignment."""
+    """Return the record of a group's epoch, and of the hash of its topics. An epoch higher than the
+    target's needs a new target."""
     return _group_key("Metadata", group_id), definition("ConsumerGroupMetadataValue").new(
         epoch=epoch, metadata_hash=metadata_hash
     )
@@ -150,7 +151,8 @@ def group_tombstones(group: ConsumerGroup) -> list[KeyValue]:
 
 
 def group_records(group: ConsumerGroup) -> list[KeyValue]:
-    """Return the records of a whole group, as it is after conversion from the classic protocol."""
+    """Return the records of a whole group, as it is after conversion from the classic protocol: all
+    but those of patterns."""
     group_id, members = group.group_id, group.members.values()
     return [
         *(member_record(group_id, member) for member in members),
@@ -162,7 +164,8 @@ def group_records(group: ConsumerGroup) -> list[KeyValue]:
 
 
 def by_topic(partitions: Iterable[TopicIdPartition]) -> list[tuple[UUID, list[int]]]:
-    """Return partitions in the form of the protocol: a list of (topic id, partition indexes)."""
+    """Return partitions in the form of the protocol: a sorted list of (topic id, sorted partition
+    indexes)."""
     topics: dict[UUID, list[int]] = {}
     for topic_id, index in sorted(partitions):
         topics.setdefault(topic_id, []).append(index)
@@ -186,7 +189,7 @@ def _member_key(kind: str, group_id: str, member_id: str) -> Struct:
 
 
 def is_of_consumer_group(key: Struct) -> bool:
-    """Return whether a record belongs to a consumer group."""
+    """Return whether a record with this key belongs to a consumer group."""
     return type(key).__name__ in _ACTIONS
 
 
@@ -197,7 +200,7 @@ def ends_group(key: Struct, value: Struct | None) -> bool:
 
 
 def apply(group: ConsumerGroup, key: Struct, value: Struct | None) -> None:
-    """Apply one record to the group."""
+    """Apply one record to the group; a value of None is a tombstone."""
     _ACTIONS[type(key).__name__](group, key, value)
 
 

@@ -31,8 +31,9 @@ created in quick succession (REGEX_BATCH_REFRESH_MIN_INTERVAL_MS)."""
 
 
 def note_change(draft: Draft, old: ConsumerMember, new: ConsumerMember) -> bool:
-    """Note a member's change of pattern. Return whether its topics have changed and are known at
-    once. Raise Refused if the new pattern is invalid."""
+    """Delete the old pattern of a member from the draft if no other member uses it. Return whether
+    the member's topics have changed and are known already: it uses no pattern now, or one that was
+    resolved for another member. Raise Refused if the new pattern is invalid."""
     group = draft.group
     if old.topic_regex == new.topic_regex:
         return False
@@ -55,10 +56,10 @@ def note_change(draft: Draft, old: ConsumerMember, new: ConsumerMember) -> bool:
 def look_through_topics(
     coordinator: GroupCoordinator, request: Request
 ) -> Generator[Effect, None, Found]:
-    """Match patterns against the topics again if these may have changed, and return the results;
-    give way to other requests in between. A pattern's result counts for all members that use it,
-    and holds only topics that the member whose heartbeat causes this may describe
-    (filterTopicDescribeAuthorizedTopics)."""
+    """Match the patterns of the request's group against all topics again if the results may be out
+    of date, and return the new results; empty if none is due. Give way to other requests in
+    between. A pattern's result counts for all members that use it, and holds only topics that the
+    member whose heartbeat causes this may describe (filterTopicDescribeAuthorizedTopics)."""
     group = coordinator.groups.get(request.body.group_id)
     if not isinstance(group, ConsumerGroup):
         return {}
@@ -74,8 +75,8 @@ def look_through_topics(
 
 
 def note_topics(coordinator: GroupCoordinator, group_id: str, found: Found) -> Iterator[Effect]:
-    """Write to the group's log which topics its patterns match. Report a failed write, but raise
-    nothing."""
+    """Write to the group's log which topics its patterns match, and bump the group's epoch if that
+    has changed. Report a failed write, but raise nothing. Do nothing if `found` is empty."""
     group = coordinator.groups.get(group_id)
     if not found or not isinstance(group, ConsumerGroup):
         return

@@ -22,7 +22,7 @@ class BadRegex(ValueError):
 
 @dataclass(frozen=True, slots=True)
 class TopicRegex:
-    """A compiled pattern."""
+    """A compiled pattern for names of topics."""
 
     pattern: str
     _compiled: re2._Regexp
