@@ -114,7 +114,8 @@ class PendingFetch:
         reaches."""
 
     def watch(self) -> Watch:
-        """Return a watch of the partitions to which an append may complete the request."""
+        """Return a watch of the partitions whose change may complete the request: those of the
+        session, or else of the request."""
         if self._context.session is not None:
             return self._context.session.watch
         keys = []
@@ -125,8 +126,9 @@ class PendingFetch:
         return Watch.over(keys)
 
     def answer(self, *, expired: bool) -> Generator[Effect, None, Struct | None]:
-        """Return the response if enough bytes or an error are there or the wait is over, else
-        None."""
+        """Read, and return the response if enough bytes or an error are there or the wait is over,
+        else None. If the client's quota is used up, the response has no records and says how long
+        the client must wait."""
         if self._denied is None:
             asked = self._context.wanted
             self._denied = yield from denied_among(self._broker, self.request, asked)
@@ -190,8 +192,9 @@ class PendingFetch:
         return reading
 
     def _read_one(self, wanted: Wanted, reading: Reading) -> Struct:
-        """Return the row of one partition. Raise Refused if this broker cannot serve it to the
-        reader."""
+        """Return the row of one partition, and count its records in `reading`. In the first
+        attempt, note how far a follower's log reaches. Raise Refused if this broker cannot serve
+        the partition to the reader."""
         params, isolation = wanted.params, self.request.body.isolation_level
         by_id = self.request.api_version >= TOPIC_IDS_SINCE
         topic_id = wanted.topic_id if by_id else None
@@ -313,9 +316,10 @@ def read(
     at_least_one: bool,
     from_file: bool = False,
 ) -> bytes | Slice:
-    """Return whole batches from the one that contains `offset` on, below `end`. Raise Refused if
-    the log does not have the offset or cannot be read. from_file: for a large read, return only the
-    position in the file, from which the host sends the batches itself."""
+    """Return whole batches from the one that contains `offset` on, below `end` and up to
+    `max_bytes`; the first however large if `at_least_one`. Return b"" if there are none. Raise
+    Refused if the log does not have the offset or cannot be read. from_file: for a large read,
+    return only the position in the file, from which the host sends the batches itself."""
     try:
         found = rules.located(partition, offset, max_bytes, end, at_least_one=at_least_one)
         if found is None:

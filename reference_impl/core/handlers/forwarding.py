@@ -29,12 +29,13 @@ channel)."""
 
 
 def forward(broker: Broker, request: Request) -> Iterator[Effect]:
-    """Let the active controller handle the request."""
+    """Let the active controller handle the request, and yield its answer."""
     yield (yield from outcome(broker, request))
 
 
 def forward_change_of_topics(broker: Broker, request: Request) -> Iterator[Effect]:
-    """Let the active controller handle the request, then open and remove partitions."""
+    """Let the active controller handle the request, and open and remove the replicas of this broker
+    that have been created or deleted; then yield the answer."""
     end = yield from outcome(broker, request)
     yield from for_each(request, broker.replicas.unopened(), broker.replicas.open)
     yield from for_each(request, broker.replicas.leaving(), broker.replicas.remove)
@@ -57,7 +58,8 @@ def forward_change_of_token(
 
 def outcome(broker: Broker, request: Request) -> Generator[Effect, Any, Effect]:
     """Let the active controller handle the request, wherever it is. Return the effect that ends the
-    request: Respond or CloseConnection. A controller on this node needs no envelope."""
+    request: Respond, with an error if no controller answers, or CloseConnection. A controller on
+    this node needs no envelope."""
     if broker.quorum.active_epoch is not None:
         try:
             return (yield from decision(broker, request))

@@ -22,8 +22,8 @@ from reference_impl.wire import Struct, request_definition, response_definition
 
 
 def forward_change_of_configs(broker: Broker, request: Request) -> Iterator[Effect]:
-    """Let the active controller handle the request, without the rows that name another broker.
-    Refuse these."""
+    """Let the active controller handle the request, without the rows that name another broker than
+    this one. Answer with its rows and, in their places, the refusals of these."""
     asked = request.body
     refused = rows_of_others(broker, request)
     if not refused:
@@ -45,8 +45,8 @@ def forward_change_of_configs(broker: Broker, request: Request) -> Iterator[Effe
 
 
 def rows_of_others(broker: Broker, request: Request) -> dict[int, Struct]:
-    """Return the rows of the answer, by their places, for the resources that are other brokers. The
-    controller refuses what is named twice."""
+    """Return the rows that refuse the resources that are brokers but not this one, by their places
+    in the request. Leave out resources that are named twice, which the controller refuses."""
     resources, of = request.body.resources, response_definition(request.api_key)
     times = Counter((row.resource_type, row.resource_name) for row in resources)
     refused = {}

@@ -29,7 +29,8 @@ TELL_NOTHING = (ErrorCode.UNKNOWN_TOPIC_ID, ErrorCode.TOPIC_AUTHORIZATION_FAILED
 
 
 def handle_metadata(broker: Broker, request: Request) -> Iterator[Effect]:
-    """Describe brokers and topics; create a requested topic if that is allowed."""
+    """Describe brokers and topics. Request the creation of a named topic that does not exist, if
+    that is allowed."""
     # VALIDATE and APPLY (auto-creation) happen for each topic on its own.
     # DEDUPLICATE: a topic named twice is described once.
     alive = alive_brokers(broker, request)
@@ -67,7 +68,8 @@ def handle_metadata(broker: Broker, request: Request) -> Iterator[Effect]:
 
 
 def topics_of(broker: Broker, request: Request) -> Iterator[Struct | None]:
-    """Yield the row of every requested topic, None for one that an earlier entry has requested."""
+    """Yield the row of every requested topic, None for one that an earlier entry has requested. If
+    all topics are requested, yield those that the client may describe."""
     wanted = request.body.topics
     # In version 0 an empty list means all topics; later null does.
     if wanted is None or (request.api_version == 0 and not wanted):
@@ -94,7 +96,7 @@ def topics_of(broker: Broker, request: Request) -> Iterator[Struct | None]:
 
 
 def of_id(broker: Broker, request: Request, wanted: Struct) -> Struct:
-    """Answer for a topic requested by id."""
+    """Return the row of a topic requested by id, or its refusal."""
     topic = broker.image.topics_by_id.get(wanted.topic_id)
     if topic is None:
         return refusal(None, wanted.topic_id, ErrorCode.UNKNOWN_TOPIC_ID)
@@ -105,7 +107,8 @@ def of_id(broker: Broker, request: Request, wanted: Struct) -> Struct:
 
 
 def of_name(broker: Broker, request: Request, name: str) -> Struct:
-    """Answer for a topic requested by name."""
+    """Return the row of a topic requested by name, or its refusal. Request the creation of a topic
+    that does not exist, if that is allowed, and refuse it until it exists."""
     if not broker.access.may(request, DESCRIBE_TOPIC, name):
         return denial(name)  # the same answer whether or not the topic exists
     topic = broker.image.topics.get(name)

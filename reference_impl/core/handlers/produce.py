@@ -60,7 +60,8 @@ Pauses = tuple[GiveWay, ...]
 
 
 def handle_produce(broker: Broker, request: Request) -> Iterator[Effect]:
-    """Append the batches of one request to the partitions that this broker leads."""
+    """Append the batches of one request to the partitions that this broker leads. Answer when they
+    are replicated as `acks` asks, or never (acks=0)."""
     pending = PendingProduce(broker, request)
     pauses = pending.pauses
     refused_as_a_whole = yield from why_nothing_is_appended(broker, request, pauses)
@@ -109,9 +110,10 @@ def pauses_of(request: Request) -> Pauses:
 def why_nothing_is_appended(
     broker: Broker, request: Request, pauses: Pauses
 ) -> Generator[Effect, None, Refused | None]:
-    """Return the error of every partition if one of them has data that cannot be a batch, or if the
-    client writes in a transaction that is not its own (KafkaApis.handleProduceRequest and
-    ReplicaManager.handleProduceAppend check this before they look at any partition)."""
+    """Return the error that refuses every partition, if one of them has data that cannot be a
+    batch, or if the client writes in a transaction that is not its own; else None
+    (KafkaApis.handleProduceRequest and ReplicaManager.handleProduceAppend check this before they
+    look at any partition)."""
     producers: frozenset[tuple[int, int]] = frozenset()
     try:
         for topic in request.body.topic_data:
@@ -158,8 +160,8 @@ def append_one(
 def surveyed(
     broker: Broker, request: Request, partition: Partition, data: memoryview | bytearray
 ) -> Generator[Effect, None, SurveyedBatch]:
-    """Check every record of a large batch, giving way to other requests meanwhile. Raise Refused if
-    one is malformed."""
+    """Check every record of a large batch, giving way to other requests meanwhile, and return the
+    batch with the result. Raise Refused if a record is malformed."""
     steps = survey(data, partition.config, broker.now_ms)
     while True:
         try:
@@ -193,7 +195,7 @@ def check_request(
 
 
 def check_access(broker: Broker, request: Request, topic: Struct) -> None:
-    """Raise Refused unless the producer may write to this topic."""
+    """Raise Refused unless the producer may write to this topic. Accept an unknown topic id."""
     image = broker.image.topic_of(topic.name, topic.topic_id)
     name = topic.name or (image.name if image is not None else None)
     if name:  # an unknown id has no name to check; the caller refuses it
@@ -220,7 +222,9 @@ def append_to(broker: Broker, partition: Partition, data: memoryview | bytearray
 def check_transaction(
     broker: Broker, request: Request, partition: Partition, header: BatchHeader
 ) -> Iterator[Effect]:
-    """Raise Refused unless the partition is part of the transaction that the batch belongs to."""
+    """Raise Refused unless the partition is part of the transaction that the batch belongs to, to
+    which a newer client's request adds it (KIP-890), or if this broker no longer leads it then. Do
+    nothing for a batch without a transaction."""
     transactional_id = request.body.transactional_id
     # A batch of no producer belongs to nobody's transaction (Kafka appends it).
     if not (header.is_transactional and header.has_producer_id):
@@ -303,7 +307,8 @@ class PendingProduce:
         self._body.throttle_time_ms = throttle_ms
 
     def tell_leader(self, row: Struct, topic: str, topic_id: UUID) -> None:
-        """Name the leader in the row of a partition that another broker leads."""
+        """Name the leader in the row of a partition that is refused because another broker leads
+        it, if the request's version has room for it."""
         # [New in v10: KIP-951]
         is_told = self.request.api_version >= LEADERS_SINCE
         if is_told and row.error_code == ErrorCode.NOT_LEADER_OR_FOLLOWER:
@@ -337,8 +342,8 @@ class PendingProduce:
         return self._body
 
     def _is_replicated(self, appended: Appended) -> bool:
-        """Return whether a record may be acknowledged. Raise Refused if this broker no longer leads
-        the partition in the same epoch, or if too few replicas are in sync."""
+        """Return whether an appended batch may be acknowledged. Raise Refused if this broker no
+        longer leads the partition in the same epoch, or if too few replicas are in sync."""
         partition, acks = appended.partition, self.request.body.acks
         if acks != ACKS_ALL:
             return self._rules.may_acknowledge(partition, acks, appended.last_offset)

@@ -34,18 +34,21 @@ def each(
 
 
 def named(rows: str) -> Callable[[Struct], list[dict[str, Any]]]:
-    """Return a function from a request to the names in this field of it."""
+    """Return a function from a request's body to one row of fields, with the name, for each row of
+    its field `rows`."""
     return lambda body: [{"name": row.name} for row in getattr(body, rows)]
 
 
 def topics_to_delete(body: Struct) -> list[dict[str, Any]]:
-    """Return the topics of a DeleteTopics request of any version."""
+    """Return the fields (name, topic id) of a row for each topic of a DeleteTopics request of any
+    version."""
     by_name = [{"name": name} for name in body.topic_names]
     return by_name + [{"name": row.name, "topic_id": row.topic_id} for row in body.topics]
 
 
 def resources(body: Struct) -> list[dict[str, Any]]:
-    """Return the resources whose configuration a request changes."""
+    """Return the fields (type, name) of a row for each resource whose configuration a request
+    changes."""
     return [
         {"resource_type": row.resource_type, "resource_name": row.resource_name}
         for row in body.resources
@@ -53,7 +56,7 @@ def resources(body: Struct) -> list[dict[str, Any]]:
 
 
 def entities(body: Struct) -> list[dict[str, Any]]:
-    """Return the entities whose quotas a request changes."""
+    """Return the field (entity) of a row for each entity whose quotas a request changes."""
     of = definition("AlterClientQuotasResponse")
     return [
         {
@@ -67,13 +70,15 @@ def entities(body: Struct) -> list[dict[str, Any]]:
 
 
 def users(body: Struct) -> list[dict[str, Any]]:
-    """Return the users whose credentials a request changes, each once."""
+    """Return the field (user) of a row for each user whose credentials a request changes, each
+    once."""
     names = dict.fromkeys(row.name for row in (*body.deletions, *body.upsertions))
     return [{"user": name} for name in names]
 
 
 def refuse_elect_leaders(request: Request, code: ErrorCode) -> Struct:
-    """Return the ElectLeaders response with this error for each partition."""
+    """Return the ElectLeaders response with this error on top and for each partition that the
+    request names."""
     of = definition("ElectLeadersResponse")
     message = ERRORS[code].message
     topics = [
@@ -93,7 +98,8 @@ def refuse_elect_leaders(request: Request, code: ErrorCode) -> Struct:
 
 
 def refuse_reassignments(request: Request, code: ErrorCode) -> Struct:
-    """Return the AlterPartitionReassignments response with this error for each partition."""
+    """Return the AlterPartitionReassignments response with this error on top and for each
+    partition."""
     of = definition("AlterPartitionReassignmentsResponse")
     row, message = "ReassignablePartitionResponse", ERRORS[code].message
     topics = [
