@@ -67,8 +67,8 @@ def handle_add_partitions_to_txn(broker: Broker, request: Request) -> Iterator[E
 
 
 def one_transaction(broker: Broker, request: Request, asked: Struct) -> CodesInTurns:
-    """Verify one transaction's partitions, or add them to it. Return an error code for each
-    partition."""
+    """Verify one transaction's partitions, or add them to it. Return an error code (or NONE) for
+    each partition."""
     if asked.verify_only:
         codes = yield from unknown_among(broker, request, asked.topics)
         return codes or (yield from verified(broker, request, asked))
@@ -92,7 +92,8 @@ def added(
     producer_epoch: int,
     topics: list[Struct],
 ) -> CodesInTurns:
-    """Add all partitions to one transaction, or none. Return an error code for each of them."""
+    """Add all partitions to one transaction, or none. Return an error code (or NONE) for each of
+    them."""
     # VALIDATE
     if codes := (yield from unknown_among(broker, request, topics)):
         return codes
@@ -166,7 +167,7 @@ def all_or_none(keys: list[PartitionKey], refused: Codes) -> Codes:
 
 def verified(broker: Broker, request: Request, asked: Struct) -> CodesInTurns:
     """Verify whether each partition is part of the transaction, without adding any. Return an error
-    code for each."""
+    code (or NONE) for each."""
     codes: Codes = {}
     for key in partitions_of(asked.topics):
         yield GiveWay(request)

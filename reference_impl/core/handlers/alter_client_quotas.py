@@ -97,8 +97,8 @@ def _is_address(name: str) -> bool:
 
 
 def changes(controller: Controller, entity: Entity, wanted: Struct) -> list[Struct]:
-    """Return the records for one entry's changes. Raise Refused if it names a key twice, or a key
-    or value is not valid."""
+    """Return the metadata records for one entry's changes; none for a value that is set already.
+    Raise Refused if the entry names a key twice, or a key or value is not valid."""
     has = controller.image.client_quotas.of(entity)
     asked: dict[str, float | None] = {}
     for row in wanted.ops:

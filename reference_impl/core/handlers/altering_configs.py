@@ -107,7 +107,7 @@ def check_form(resource: Struct) -> None:
 
 
 def value_of(row: Struct) -> str:
-    """Return the value of one key, or raise Refused if it has none."""
+    """Return the value in a row of the request. Raise Refused if it is null."""
     if row.value is None:
         raise Refused(ErrorCode.INVALID_REQUEST, f"Null value not supported for : {row.name}")
     value: str = row.value

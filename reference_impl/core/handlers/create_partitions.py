@@ -69,8 +69,9 @@ def timed_out(body: Struct) -> Struct:
 def grow_one(
     controller: Controller, request: Request, wanted: Struct, times: int, left: int
 ) -> int:
-    """Grow one topic, and return how many of the `left` records the request may still need. If that
-    is negative, the topic has not grown. Raise Refused if it may not grow."""
+    """Add partitions to one topic (validate_only: only check that this is possible), and return how
+    many of the `left` metadata records the request may still write. If that is negative, the topic
+    has not grown. Raise Refused if it may not grow."""
     # VALIDATE
     if times > 1:
         raise Refused(ErrorCode.INVALID_REQUEST, "Duplicate topic name.")

@@ -80,7 +80,8 @@ def is_asked(
 
 
 def partitions_in(controller: Controller, wanted: Struct) -> int:
-    """Return the number of partitions that a row of the request asks for."""
+    """Return the number of partitions that a row of the request asks for, by its assignments, its
+    number or the default. Return 0 for a negative number."""
     if wanted.assignments:
         return len(wanted.assignments)
     if wanted.num_partitions == BY_DEFAULT:
@@ -89,14 +90,15 @@ def partitions_in(controller: Controller, wanted: Struct) -> int:
 
 
 def records_beside(body: Struct) -> int:
-    """Return how many records the topics of a request need besides those of their partitions."""
+    """Return how many metadata records the topics of a request need besides those of their
+    partitions."""
     return sum(1 + len(topic.configs) for topic in body.topics)
 
 
 def records_of(
     controller: Controller, request: Request, times: Mapping[str, int], wanted: Struct
 ) -> int:
-    """Return how many records a topic needs: none if it is refused."""
+    """Return how many metadata records a topic needs: 0 if it is refused."""
     try:
         topic = planned(controller, request, wanted, times[wanted.name])
     except Refused:
@@ -122,7 +124,8 @@ def planned(controller: Controller, request: Request, wanted: Struct, times: int
 
 
 def create_one(controller: Controller, request: Request, wanted: Struct, times: int) -> Struct:
-    """Create one topic, or raise Refused."""
+    """Create one topic (validate_only: only check that this is possible), and return its row. Raise
+    Refused if it is not possible or not permitted."""
     # VALIDATE
     topic = planned(controller, request, wanted, times)
     # DEDUPLICATE: a name that exists was refused above.

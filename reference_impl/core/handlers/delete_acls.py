@@ -77,8 +77,8 @@ class Matching:
         self._bytes = 0
 
     def result_of(self, request: Request, wanted: AclFilter) -> Generator[Effect, None, Struct]:
-        """Return the result of a filter. Raise Refused if the filter is invalid, or if the answer
-        has become too long."""
+        """Return the result of a filter, and add the entries that it matches to `rows`. Raise
+        Refused if the filter is invalid, or if the answer has become too long."""
         check_filter(wanted)
         if self._bytes > ANSWER_BYTES_MAX:
             raise Refused(

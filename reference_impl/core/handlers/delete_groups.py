@@ -31,7 +31,8 @@ def handle_delete_groups(broker: Broker, request: Request) -> Iterator[Effect]:
 
 
 def delete(broker: Broker, group_id: str) -> None:
-    """Delete one group. Raise Refused if it does not exist or has members."""
+    """Delete one group and its offsets. Raise Refused if it does not exist, has members, or is not
+    coordinated by this broker."""
     # VALIDATE
     coordinator = broker.groups.of(group_id)
     group = coordinator.group(group_id)

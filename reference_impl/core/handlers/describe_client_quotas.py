@@ -68,7 +68,8 @@ def check(components: Sequence[Struct]) -> None:
 
 
 def matches(entity: Entity, components: Sequence[Struct], *, strict: bool) -> bool:
-    """Return whether each component matches; with `strict` the entity has no other type."""
+    """Return whether each component of the filter matches the entity. With `strict`, the entity
+    must have no other types, and an empty filter matches none."""
     names = dict(entity)
     if strict and (len(names) != len(components) or not components):
         return False

@@ -21,7 +21,8 @@ NOT_FOUND_SINCE = 6
 
 
 def handle_describe_groups(broker: Broker, request: Request) -> Iterator[Effect]:
-    """Describe groups and their members."""
+    """Answer with the state and the members of classic groups. Leave out a group once the request
+    has named it too often."""
     # VALIDATE happens for each group. DEDUPLICATE, APPLY: reading changes nothing.
     rows = []
     asked = Repetitions()
@@ -51,8 +52,8 @@ def handle_describe_groups(broker: Broker, request: Request) -> Iterator[Effect]
 
 
 def unknown(request: Request, group_id: str, *, exists: bool) -> Struct:
-    """Return the row, in state Dead, of a group that does not exist, or that exists but is no
-    classic group."""
+    """Return the row, in state Dead, of a group that does not exist, or that exists but is not a
+    classic group. Since version 6 it has an error."""
     row = RESPONSE.struct("DescribedGroup", group_id=group_id, group_state=State.DEAD.value)
     # [New in v6: KIP-1043]
     if request.api_version >= NOT_FOUND_SINCE:
@@ -76,7 +77,7 @@ def described(group: ClassicGroup) -> Struct:
 
 
 def member_row(group: ClassicGroup, member: Member, stable: bool) -> Struct:
-    """Return the row of one member."""
+    """Return the row of one member; with its subscription and assignment only if `stable`."""
     return RESPONSE.struct(
         "DescribedGroupMember",
         member_id=member.member_id,

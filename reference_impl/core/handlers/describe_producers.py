@@ -39,8 +39,8 @@ def handle_describe_producers(broker: Broker, request: Request) -> Iterator[Effe
 def described(
     broker: Broker, request: Request, topic: str, index: int
 ) -> Generator[Effect, None, Struct]:
-    """Return the row of one partition, or the reason why it cannot be described. Give way after
-    each producer: there may be a hundred thousand."""
+    """Return the row of one partition, with its producers or the reason why it cannot be described.
+    Give way after each producer: there may be a hundred thousand."""
     row = RESPONSE.struct("PartitionResponse", partition_index=index)
     # VALIDATE
     try:

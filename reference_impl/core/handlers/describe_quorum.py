@@ -54,7 +54,7 @@ def handle_describe_quorum(controller: Controller, request: Request) -> Iterator
 
 
 def described(quorum: Quorum, leadership: Leadership) -> Struct:
-    """Describe the quorum as its leader sees it."""
+    """Return the row of the metadata partition: the quorum as this node, its leader, sees it."""
     own = Progress(
         quorum.end_offset,
         fetched_at_wall_ms=quorum.moment.now_ms,

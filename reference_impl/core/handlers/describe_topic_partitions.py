@@ -72,7 +72,8 @@ def handle_describe_topic_partitions(broker: Broker, request: Request) -> Iterat
 
 
 def names_in(broker: Broker, request: Request) -> list[str]:
-    """Return the requested topics, or all, in order, without those before the cursor."""
+    """Return the names of the requested topics, or of all if none is requested, each once and
+    sorted, without those before the cursor."""
     wanted = [topic.name for topic in request.body.topics] or list(broker.image.topics)
     cursor = request.body.cursor
     start = cursor.topic_name if cursor else ""
@@ -101,7 +102,7 @@ def described(broker: Broker, request: Request, topic: TopicImage, indexes: list
 
 
 def described_partition(index: int, state: PartitionImage, alive: Container[int]) -> Struct:
-    """Return the row of a partition; a leader that is not alive is left out
+    """Return the row of a partition; a leader that is not in `alive` is named as -1
     (KRaftMetadataCache.partitionMetadataForDescribeTopicResponse)."""
     return RESPONSE.struct(
         "DescribeTopicPartitionsResponsePartition",

@@ -102,5 +102,5 @@ def check_type(election_type: int) -> None:
 
 
 def of_topic(name: str, results: list[Struct]) -> Struct:
-    """Return the results of one topic."""
+    """Return the row of one topic, with these results of its partitions."""
     return RESPONSE.struct("ReplicaElectionResult", topic=name, partition_result=results)

@@ -27,8 +27,8 @@ RESPONSE = definition("FetchResponse")
 
 
 def handle_fetch_metadata(broker: Broker, request: Request) -> Generator[Any, None, None]:
-    """Return the batches after the follower's end, and note its progress. Wait if there is nothing
-    new."""
+    """Answer with the batches of the metadata log after the follower's end, and note its progress.
+    Wait up to max_wait_ms if there is nothing new."""
     quorum, body = broker.quorum, request.body
     # VALIDATE
     try:
@@ -84,8 +84,9 @@ def check_leads(quorum: Quorum, wanted: Struct) -> None:
 
 
 def read(quorum: Quorum, wanted: Struct, replica_id: int) -> dict[str, Any]:
-    """Return the fields of the answer: the snapshot that the follower needs, or the point at which
-    its log diverges from ours, or the batches after its end. Note the follower's progress."""
+    """Return the fields of the answer: the id of the snapshot that the follower needs, or the point
+    at which its log diverges from ours, or the batches after its end. In the last case, note the
+    progress of a follower with an id."""
     epoch, offset = wanted.last_fetched_epoch, wanted.fetch_offset
     snapshot = snapshot_for(quorum, (epoch, offset))
     if snapshot is not None:
@@ -102,8 +103,8 @@ def read(quorum: Quorum, wanted: Struct, replica_id: int) -> dict[str, Any]:
 
 
 def snapshot_for(quorum: Quorum, follower: LogEnd) -> SnapshotId | None:
-    """Return the snapshot that a follower must fetch because the leader's log cannot continue the
-    follower's log, or None if it can."""
+    """Return the latest snapshot if a follower must fetch it because the leader's log cannot
+    continue the follower's log, or None if it can."""
     snapshots = quorum.log.snapshots
     if snapshots.earliest is None:
         return None

@@ -29,7 +29,8 @@ RESPONSE = definition("FetchSnapshotResponse")
 
 
 def handle_fetch_snapshot(broker: Broker, request: Request) -> Iterator[Effect]:
-    """Return a part of a snapshot."""
+    """Answer with the part of a snapshot that a follower or observer requests, and note that it was
+    heard from."""
     quorum, body = broker.quorum, request.body
     # VALIDATE
     code = objection_to(quorum, body)
@@ -67,8 +68,9 @@ def objection_to(quorum: Quorum, body: Struct) -> ErrorCode | None:
 
 
 def read(quorum: Quorum, wanted: Struct, max_bytes: int) -> dict[str, Any]:
-    """Return the fields of the response: the snapshot's bytes from this position on. Raise Refused
-    if this node does not lead, or if there is no such snapshot or position."""
+    """Return the fields of the response: at most `max_bytes` of the snapshot's bytes from the
+    requested position on. Raise Refused if this node does not lead, or if there is no such snapshot
+    or position."""
     check_leads(quorum, wanted)
     snapshots, position = quorum.log.snapshots, wanted.position
     id = SnapshotId(wanted.snapshot_id.end_offset, wanted.snapshot_id.epoch)

@@ -60,7 +60,7 @@ def handle_find_coordinator(broker: Broker, request: Request) -> Iterator[Effect
 
 
 def found(broker: Broker, request: Request, key: str) -> Struct:
-    """Return the coordinator of one key."""
+    """Return the row with the coordinator of one key, or with the error."""
     row = RESPONSE.struct("Coordinator", key=key, node_id=-1, host="", port=-1, error_message=None)
     try:
         coordinators = check(broker, request, key)
@@ -73,8 +73,8 @@ def found(broker: Broker, request: Request, key: str) -> Struct:
 
 
 def located(broker: Broker, request: Request, leader: int) -> tuple[int, Endpoint]:
-    """Return a node and its address on the listener that the client used. Raise Refused for a node
-    without such an address (KafkaApis.scala, getCoordinator)."""
+    """Return a node's id and its address on the listener that the client used. Raise Refused for a
+    node that is unknown, is fenced or has no such address (KafkaApis.scala, getCoordinator)."""
     if leader == broker.node_id:
         return leader, broker.advertised_to(request)
     known = broker.image.brokers.get(leader)
@@ -87,8 +87,9 @@ def located(broker: Broker, request: Request, leader: int) -> tuple[int, Endpoin
 def check(
     broker: Broker, request: Request, key: str
 ) -> GroupCoordinators | TransactionCoordinators:
-    """Return the coordinators of the key's kind. Raise Refused if their topic does not exist yet,
-    or if the client lacks the permission."""
+    """Return this broker's coordinators of the key's kind. Raise Refused if the kind is not served,
+    if the client lacks the permission, or if their topic does not exist yet; then also begin to
+    create it."""
     # VALIDATE
     kind = request.body.key_type
     if kind not in (GROUP, TRANSACTION, SHARE):
@@ -118,8 +119,8 @@ def check(
 
 
 def created(broker: Broker, topic: str, ensure: Callable[[Broker], None]) -> Iterator[Effect]:
-    """Create the internal topic of a kind of coordinator, or report to the operator why that
-    failed."""
+    """Request the creation of the internal topic of a kind of coordinator, or report to the
+    operator why that failed."""
     try:
         ensure(broker)
     except Refused as refused:

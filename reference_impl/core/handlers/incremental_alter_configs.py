@@ -20,7 +20,8 @@ OPERATIONS = {SET: "SET", DELETE: "DELETE", APPEND: "APPEND", SUBTRACT: "SUBTRAC
 
 
 def handle_incremental_alter_configs(controller: Controller, request: Request) -> Iterator[Effect]:
-    """Change some keys of some resources."""
+    """Set, delete, append to or subtract from single keys of resources, each resource completely or
+    not at all."""
     # VALIDATE, DEDUPLICATE and APPLY happen for each resource on its own: change_to.
     rows = yield from alter_all(controller, request, RESPONSE, changed, is_unreadable)
     # RESPOND
@@ -60,8 +61,9 @@ def changed(resource: Configured, wanted: Struct) -> Mapping[str, str]:
 
 
 def changed_list(resource: Configured, row: Struct) -> str:
-    """Return a list value with some items added or removed. Raise Refused(INVALID_CONFIG) if the
-    key is not a list."""
+    """Return a list value with the items of the row added or removed, whose operation is APPEND or
+    SUBTRACT. Begin with the key's default if it has no override. Raise Refused(INVALID_CONFIG) if
+    the key is not a list."""
     key = resource.lists.get(row.name)
     if key is None or key.type is not ConfigType.LIST:
         raise Refused(

@@ -71,8 +71,9 @@ def handle_list_offsets(broker: Broker, request: Request) -> Iterator[Effect]:
 def find_one(
     broker: Broker, request: Request, topic: str, wanted: Struct
 ) -> Generator[Effect, None, Found]:
-    """Look up one partition's offset. Raise Refused if this broker cannot serve it, or does not
-    know the kind of question. Give way while the records of a large batch are read."""
+    """Look up the offset for one partition's timestamp, real or symbolic; NOTHING if there is none.
+    Raise Refused if this broker cannot serve the partition, or the request's version does not know
+    the symbolic timestamp. Give way while the records of a large batch are read."""
     # VALIDATE
     reader, index = request.body.replica_id, wanted.partition_index
     is_debugging = reader == DEBUGGING_CONSUMER
@@ -117,13 +118,15 @@ def latest(rules: Rules, partition: Partition, isolation: int) -> Found:
 
 
 def code_for(version: int, code: ErrorCode) -> ErrorCode:
-    """Return the error code for a client that sends this version."""
+    """Return this error code, or the one that takes its place for a client of a version without
+    it."""
     is_unknown = code is ErrorCode.OFFSET_NOT_AVAILABLE and version < OFFSET_NOT_AVAILABLE_SINCE
     return ErrorCode.LEADER_NOT_AVAILABLE if is_unknown else code
 
 
 def earliest(rules: Rules, partition: Partition, isolation: int) -> Found:
-    """Return the first readable offset, with the epoch in which it was written."""
+    """Return the first readable offset, with the leader epoch in which it was written, -1 if that
+    is unknown."""
     start = rules.earliest_offset(partition)
     epoch = partition.log.leader_epochs.epoch_of(start)
     return -1, start, -1 if epoch is None else epoch

@@ -65,6 +65,7 @@ def handle_list_transactions(broker: Broker, request: Request) -> Iterator[Effec
 
 
 def lasts_long_enough(transaction: Transaction, least_ms: int, now_ms: int) -> bool:
-    """Return whether a transaction has lasted longer than this time; any has if it is negative."""
+    """Return whether a transaction has lasted longer than `least_ms`; any has if that is
+    negative."""
     # [New in v1: KIP-994]
     return least_ms < 0 or now_ms - transaction.start_ms > least_ms

@@ -76,8 +76,9 @@ def existing(broker: Broker, request: Request, topic: Struct, index: int) -> Top
 
 
 def commit(broker: Broker, request: Request, wanted: list[WantedCommit]) -> Iterator[Effect]:
-    """Commit these offsets to the group's log, then apply them. Raise Refused, for all of them, if
-    the group may not be changed by this member."""
+    """Commit these offsets to the group's log, then apply them, and renew the session of a classic
+    member. Raise Refused, for all of them, if this member may not commit for the group, or the log
+    does not take them."""
     body = request.body
     # [Modified in v5: KIP-211]
     commits = commits_of(broker, wanted, body.retention_time_ms)

@@ -48,8 +48,8 @@ def handle_offset_delete(broker: Broker, request: Request) -> Iterator[Effect]:
 
 
 def checked_group(broker: Broker, group_id: str) -> Group:
-    """Return the group if its offsets may be deleted. Raise Refused if it does not exist, or has
-    members that are not consumers."""
+    """Return the group if its offsets may be deleted. Raise Refused if it does not exist, has
+    members that are not consumers, or is not coordinated by this broker."""
     if not group_id:
         raise Refused(ErrorCode.INVALID_GROUP_ID)
     group = broker.groups.of(group_id).group(group_id)

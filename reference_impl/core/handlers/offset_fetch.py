@@ -64,7 +64,7 @@ def handle_offset_fetch(broker: Broker, request: Request) -> Iterator[Effect]:
 def group_of(
     broker: Broker, request: Request, wanted: Struct, asked: Repetitions
 ) -> Generator[Effect, None, Struct]:
-    """Return the offsets of one group, or the error for it."""
+    """Return the row of one group, with its offsets or the error for it."""
     row = RESPONSE.struct("OffsetFetchResponseGroup", group_id=wanted.group_id)
     try:
         offsets = offsets_of(broker, request, wanted.group_id, wanted.topics, wanted)
@@ -81,8 +81,10 @@ def offsets_of(
     wanted: list[Struct] | None,
     speaker: Struct | None = None,
 ) -> Offsets:
-    """Return the offsets that a group has committed. Raise Refused if another broker coordinates
-    the group, or if `speaker`, a row with member id and epoch, is not a current member."""
+    """Return the offsets that a group has committed. With `require_stable`, UNSTABLE stands for one
+    that an open transaction may change. Raise Refused if the client lacks the permission, if
+    another broker coordinates the group, or if `speaker`, a row with member id and epoch, is not a
+    current member of a consumer group."""
     broker.access.require(request, DESCRIBE_GROUP, group_id)
     coordinator = broker.groups.of(group_id)
     group = coordinator.group(group_id)
@@ -143,7 +145,8 @@ def topics_of(
 def asked_for(
     broker: Broker, wanted: list[Struct] | None, offsets: Offsets, by_id: bool
 ) -> Iterator[tuple[str, Any, list[int]]]:
-    """Yield (name, topic id, partitions) of every topic to answer for."""
+    """Yield (name, topic id, partitions) of every topic to answer for: the requested ones or, for
+    None, all that exist and have committed offsets."""
     if wanted is not None:
         for topic in wanted:
             topic_id = topic.topic_id if by_id else ZERO_UUID
@@ -161,7 +164,9 @@ def asked_for(
 def partition_row(
     topic: TopicImage | None, name: str, offsets: Offsets, by_id: bool, plural: str, index: int
 ) -> Struct:
-    """Return the committed offset of one partition, -1 if there is none."""
+    """Return the row of one partition with its committed offset: -1 if there is none, if it was
+    committed for a deleted topic of the same name, or (with an error) if a transaction may change
+    it."""
     code = ErrorCode.UNKNOWN_TOPIC_ID if by_id and topic is None else ErrorCode.NONE
     committed = offsets.get((topic.name if topic is not None else name, index), NO_OFFSET)
     if topic is not None and committed.topic_id not in (ZERO_UUID, topic.topic_id):

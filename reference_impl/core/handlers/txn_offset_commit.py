@@ -123,9 +123,9 @@ def commit(broker: Broker, request: Request, wanted: list[WantedCommit]) -> Iter
 
 
 def group_of(coordinator: GroupCoordinator, body: Struct) -> Group:
-    """Return the group of the commit. Create it for a producer that names no member or generation.
-    Raise Refused if there is none. Source: OffsetMetadataManager.java,
-    validateTransactionalOffsetCommit."""
+    """Return the group of the commit. If there is none, return a new one, which the commit will
+    add, for a commit without a generation; raise Refused for one with a generation. Source:
+    OffsetMetadataManager.java, validateTransactionalOffsetCommit."""
     group = coordinator.group(body.group_id)
     if group is not None:
         return group

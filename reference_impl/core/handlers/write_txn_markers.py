@@ -65,7 +65,7 @@ def handle_write_txn_markers(broker: Broker, request: Request) -> Iterator[Effec
 
 
 def written(broker: Broker, topic: str, index: int, marker: Marker) -> ErrorCode:
-    """Write one marker and return the error code."""
+    """Write one marker to a partition that this broker leads. Return the error code, or NONE."""
     # VALIDATE
     try:
         partition = broker.led_partition(topic, None, index)
