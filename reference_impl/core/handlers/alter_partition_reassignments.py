@@ -40,8 +40,8 @@ def handle_alter_partition_reassignments(
 
 
 def result(controller: Controller, topic: str, may_change_factor: bool, wanted: Struct) -> Struct:
-    """Begin or cancel the move of one partition. Return its row, with the error if that was
-    refused."""
+    """Begin, change or (for null replicas) cancel the move of one partition. Return its row, with
+    the error if that was refused."""
     row = RESPONSE.struct(
         "ReassignablePartitionResponse", partition_index=wanted.partition_index, error_message=None
     )

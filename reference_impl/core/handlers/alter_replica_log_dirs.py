@@ -51,7 +51,8 @@ def handle_alter_replica_log_dirs(broker: Broker, request: Request) -> Iterator[
 
 
 def code_of(broker: Broker, request: Request, path: str, name: str, index: int) -> ErrorCode:
-    """Return the error of one replica."""
+    """Return the error for one replica, or NONE if this broker keeps it in the directory at
+    `path`."""
     try:
         broker.access.require(request, ALTER_CLUSTER)
     except Refused as refused:

@@ -19,7 +19,8 @@ from reference_impl.wire import ErrorCode
 
 
 def handle_join_group(broker: Broker, request: Request) -> Iterator[Effect]:
-    """Let a member join the next generation of its group, and answer when that has begun."""
+    """Let a member join the next generation of its group, and answer when that has begun; now, if
+    it must come again with an id or nothing changes for it."""
     try:
         # VALIDATE
         check(broker, request)

@@ -18,7 +18,7 @@ RESPONSE = definition("ListPartitionReassignmentsResponse")
 def handle_list_partition_reassignments(
     controller: Controller, request: Request
 ) -> Iterator[Effect]:
-    """Answer with the partitions that are being moved."""
+    """Answer with those of the requested partitions, or of all, that are being moved."""
     # VALIDATE
     may = controller.access.may(request, DESCRIBE_CLUSTER)
     if not may:

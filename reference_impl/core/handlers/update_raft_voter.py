@@ -43,7 +43,8 @@ def handle_update_raft_voter(broker: Broker, request: Request) -> Generator[Any,
 
 
 def leader(quorum: Quorum) -> Struct:
-    """Return the leader as this node knows it."""
+    """Return the field of the answer that names the quorum's leader, with its address, as far as
+    this node knows it."""
     found = RESPONSE.struct("CurrentLeader", **messages.known_leader(quorum))
     for row in messages.node_endpoints(quorum, definition("FetchResponse")):
         found.host, found.port = row.host, row.port
