@@ -19,7 +19,8 @@ RESPONSE = definition("AlterConfigsResponse")
 
 
 def handle_alter_configs(controller: Controller, request: Request) -> Iterator[Effect]:
-    """Replace all overrides of some resources."""
+    """Replace all overrides of each named resource by those that the request names; each resource
+    completely or not at all."""
     # VALIDATE, DEDUPLICATE and APPLY happen for each resource on its own: change_to.
     rows = yield from alter_all(controller, request, RESPONSE, replacement)
     # RESPOND
@@ -27,5 +28,6 @@ def handle_alter_configs(controller: Controller, request: Request) -> Iterator[E
 
 
 def replacement(_: Configured, wanted: Struct) -> Mapping[str, str]:
-    """Return the new overrides of a resource: exactly those that the request names."""
+    """Return the new overrides of a resource: exactly those that the request names. Raise Refused
+    for a null value."""
     return {row.name: value_of(row) for row in wanted.configs}

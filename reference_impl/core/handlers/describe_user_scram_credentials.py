@@ -32,7 +32,8 @@ def handle_describe_user_scram_credentials(broker: Broker, request: Request) -> 
 
 
 def described(broker: Broker, user: str, times: int) -> Struct:
-    """Return the row of one user."""
+    """Return the row of one user, with the mechanisms and iterations of its credentials, or with an
+    error if it is named several times or has none."""
     row = RESPONSE.struct("DescribeUserScramCredentialsResult", user=user, error_message=None)
     credentials = broker.image.scram_users.credentials(user)
     if times > 1:

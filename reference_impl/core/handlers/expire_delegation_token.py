@@ -17,7 +17,7 @@ RESPONSE = definition("ExpireDelegationTokenResponse")
 
 
 def handle_expire_delegation_token(controller: Controller, request: Request) -> Iterator[Effect]:
-    """Set the expiry of a token, or remove the token where the period is negative."""
+    """Set the expiry of a token; remove the token if the period is negative."""
     body = request.body
     answer = RESPONSE.new()
     try:

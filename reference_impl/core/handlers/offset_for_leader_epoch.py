@@ -31,7 +31,7 @@ def handle_offset_for_leader_epoch(broker: Broker, request: Request) -> Iterator
 
 def found(broker: Broker, request: Request, topic: str, wanted: Struct) -> Struct:
     """Return one partition's row: the largest epoch not above the requested one, and its end
-    offset."""
+    offset; or the error."""
     row = RESPONSE.struct("EpochEndOffset", partition=wanted.partition)
     try:
         # VALIDATE
