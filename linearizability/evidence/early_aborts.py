@@ -46,8 +46,9 @@ class Turn(NamedTuple):
 
 
 def fenced_early(events: pl.LazyFrame) -> list[dict[str, Any]]:
-    """Return, for each transaction whose producer was fenced early, its number (txn), the operation
-    of its Begin (known_op), and the operation and time of its commit (asked_op, asked_ns)."""
+    """Return, for each transaction with acknowledged records whose commit was refused as fenced
+    although nothing can have fenced its producer, its number (txn), the operation of its Begin
+    (known_op), and the operation and invocation time of its commit (asked_op, asked_ns)."""
     is_refused = (
         (pl.col("f") == F.COMMIT.value)
         & (pl.col("type") != OK)
@@ -101,8 +102,9 @@ def _found(
 
 
 def _producer(turns: list[Turn], begin: Turn, commit: Turn) -> Turn | None:
-    """Return the InitProducerId of the transaction's producer, or None if another one, known or
-    not, may have fenced it, or if its abort was requested."""
+    """Return the InitProducerId that was answered last before the transaction began. Return None if
+    there is none, if another producer of the transactional id, or a request of unknown or failed
+    outcome, may have fenced this one, or if an abort of the transaction was requested."""
     assert commit.t_complete_ns is not None
     before = [turn for turn in turns if turn.t_invoke_ns <= commit.t_complete_ns]
     own = [turn for turn in before if turn.transactional_id == begin.transactional_id]

@@ -95,7 +95,7 @@ def unmarked(events: pl.LazyFrame, sent: pl.LazyFrame) -> pl.LazyFrame:
 def followed(events: pl.LazyFrame, sent: pl.LazyFrame) -> pl.LazyFrame:
     """Return the records that a raw read shows followed by a record of the producer's next
     transaction, with no marker between: that transaction could not begin before the marker was
-    written."""
+    written. Topics that may be compacted are left out, since compaction removes markers."""
     in_transactions = events.filter(IS_SEND & pl.col("txn").is_not_null())
     writers = in_transactions.select(*KEY, "value", "txn").unique([*KEY, "value"], keep="none")
     logs = (
@@ -188,7 +188,8 @@ def joined_late(events: pl.LazyFrame) -> pl.LazyFrame:
 
 def unsent(events: pl.LazyFrame) -> pl.LazyFrame:
     """Return the records that a client library did not deliver, or does not know whether it did,
-    although it committed their transaction later."""
+    although it committed their transaction later. Raw clients, which commit whatever they are asked
+    to, and records that librdkafka refused in the call itself do not count."""
     refused = (pl.col("client") == "confluent") & pl.col("error").is_in(REFUSED_BY_CALL)
     return events.filter(
         IS_SEND

@@ -89,8 +89,10 @@ def of_logs(events: pl.LazyFrame) -> pl.LazyFrame:
 
 
 def of_requests(events: pl.LazyFrame) -> pl.LazyFrame:
-    """Return the rows (COLUMNS) of the requests that coordinators accepted. The rows of
-    transactions' ends have no epoch."""
+    """Return the rows (COLUMNS) about coordinators: what InitProducerId, TxnOffsetCommit and EndTxn
+    accepted (`given`, `rejoined`, `replaced`, `offsets`, `ended`), and the commits that were
+    refused as fenced without a reason (`early`). The rows of transactions' ends have no epoch
+    yet."""
     kind = pl.col("f").cast(pl.String).replace_strict(_KIND_OF_REQUEST, return_dtype=pl.String)
     is_end = pl.col("kind") == ENDED
     is_judged = (is_end & pl.col("txn").is_not_null()) | (~is_end & NAMES_EPOCH)
@@ -121,11 +123,11 @@ def of_requests(events: pl.LazyFrame) -> pl.LazyFrame:
 
 
 def other_producers(events: pl.LazyFrame) -> pl.LazyFrame:
-    """Return rows (COLUMNS) of the producer ids that InitProducerId returned for a transactional id
-    that had another one, although that one's epoch was not the last: then nothing fences the former
-    producer. producer_epoch: the epoch of the former id when it was given; each transaction and
-    each InitProducerId since then may have raised it by two. Unclean elections excuse
-    coordinators that have forgotten their ids."""
+    """Return rows (COLUMNS, `replaced`) of the producer ids that InitProducerId returned for a
+    transactional id that had got another one less than REMEMBERED_NS earlier, although that one's
+    epoch (producer_epoch) cannot have been the last: then nothing fences the former producer. Each
+    transaction and request of the run may have raised it by two. Return none if any topic allows
+    unclean elections, after which a coordinator may have forgotten ids."""
     is_init = (pl.col("f") == F.INIT_PRODUCER.value) & IS_OK & NAMES_EPOCH
     inits = events.filter(
         is_init & pl.col("transactional_id").is_not_null() & pl.col("t_complete_ns").is_not_null()
@@ -193,7 +195,9 @@ def rejoined(events: pl.LazyFrame) -> pl.LazyFrame:
 
 
 def told_of_producers(rows: pl.LazyFrame) -> pl.LazyFrame:
-    """Return the rows; give each end of a transaction its producer and its newest epoch."""
+    """Return the rows, with each end of a transaction (`ended`) completed by the producer id and
+    newest epoch that the transaction's `wrote` and `offsets` rows show. Drop an end for which they
+    show no producer id, or two."""
     is_end = pl.col("kind") == ENDED
     epochs = (
         rows.filter(pl.col("kind").is_in([WROTE, OFFSETS]) & pl.col("txn").is_not_null())
@@ -221,7 +225,8 @@ def _whole(rows: pl.LazyFrame) -> pl.LazyFrame:
 
 
 def after_another(events: pl.LazyFrame) -> pl.LazyFrame:
-    """Return records and markers with the newest epoch among those before them in the same read."""
+    """Return each record and marker that follows another of its producer in the same raw read, with
+    the newest epoch among those before it (newest)."""
     newest = pl.col("producer_epoch").cum_max().shift(1).over(OF_PRODUCER)
     return (
         raw_records(events)

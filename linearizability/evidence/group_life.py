@@ -54,7 +54,7 @@ OF_GROUP = pl.col("group").is_not_null()
 
 class Member(NamedTuple):
     """One membership of a process, from its subscription until it left, crashed or subscribed
-    again."""
+    again. until_ns is NEVER if it did none of these."""
 
     process: int
     op_id: int
@@ -104,8 +104,8 @@ class Pause(NamedTuple):
 
 
 class Life(NamedTuple):
-    """All groups, the number of partitions of each topic, and the time since which each partition
-    is known to exist."""
+    """All groups, the number of partitions of each topic (without topics that were deleted and made
+    again), and the time since which each partition is known to exist."""
 
     groups: list[Group]
     partitions: dict[str, int]
@@ -197,7 +197,8 @@ def _group(
 
 
 def _pauses(rows: pl.LazyFrame, groups: list[Group], polls: pl.DataFrame) -> dict[str, list[Pause]]:
-    """Return the pauses of each group in which a record was waiting for the group."""
+    """Return the pauses, by name of the group, in which a record was waiting for the group. Groups
+    that were never watched for longer than their limit are left out."""
     limits = {group.name: group.limit_ns for group in groups if _longest(group) > group.limit_ns}
     if not limits:
         return {}
@@ -281,9 +282,9 @@ def _limit_ns(settings: pl.Series, slowest_ns: int) -> int:
 
 
 def _metadata_age_ns(settings: pl.Series) -> int:
-    """Return the longest time that a group may not know of a new partition. With the consumer
-    protocol the coordinator notices at once (KIP-848); with the classic one, only when a member
-    refreshes its metadata."""
+    """Return the longest time that a group may not know of a new partition: 0 if all members use
+    the consumer protocol, whose coordinator notices at once (KIP-848), else the default of
+    metadata.max.age.ms, since a classic member must refresh its metadata first."""
     told = [_told(text) for text in settings.fill_null("{}").unique()]
     told = [one if isinstance(one, dict) else {} for one in told]
     is_consumer = [one.get("group.protocol") == "consumer" for one in told]
@@ -333,8 +334,9 @@ def _members(rows: pl.DataFrame) -> Iterator[Member]:
 
 
 def _reports(rows: pl.DataFrame) -> Iterator[Report]:
-    """Yield each report with its partitions in order. A report without partitions is one row
-    without a partition."""
+    """Yield each report. The rows of one operation are one report as long as their partitions
+    ascend; a row that does not ascend begins the next report. A row without a topic is a report
+    without partitions."""
     report: Report | None = None
     last: Place | None = None
     for process, op_id, topic, partition, generation, at_ns in rows.select(

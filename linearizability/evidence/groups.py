@@ -110,9 +110,9 @@ def _row(
 
 
 def _starved(group: Group, pause: Pause) -> Iterator[Row]:
-    """Yield a row for a pause in which the group received nothing of a partition though a record
-    was waiting there, if the members also received nothing else at its end, so that no backlog
-    explains it."""
+    """Yield at most one row for a pause: its first watched time, longer than the limit, in which a
+    record was waiting in the partition and at whose end the members had received nothing else
+    either, so that no backlog explains it."""
     for span in within((max(pause.since_ns, pause.known_ns), pause.until_ns), group.watched):
         if span[1] - span[0] > group.limit_ns and (polls := _drained(group, span[1])):
             yield _row(STARVED, group, place=pause.place, span=span, op_ids=(pause.op_id, *polls))
@@ -176,8 +176,9 @@ def _polled(group: Group, at_ns: int) -> tuple[int, ...]:
 
 
 def _without_part(group: Group, topic: str, partitions: int) -> Iterator[Row]:
-    """Yield a row for each member that owned no partition for longer than a rebalance may take,
-    although there are more partitions than processes that were ever members."""
+    """Yield a row for each watched time, longer than a rebalance may take, in which a member that
+    polls owned no partition, although `topic` has more partitions than there are processes that
+    were ever members."""
     if partitions <= len({member.process for member in group.members}):
         return
     for member in group.members:
@@ -206,8 +207,9 @@ def _without_part(group: Group, topic: str, partitions: int) -> Iterator[Row]:
 
 def _assigned_twice(group: Group, place: Place) -> Iterator[Row]:
     """Yield one row for the first time in which two members owned the partition in one generation
-    (KIP-848: epoch), if there was one. A static member that takes another's place has the same
-    generation (KIP-345); the other one learns it from its next request."""
+    (KIP-848: epoch), if there was one. Members that were fenced do not count: a static member that
+    takes another's place has the same generation (KIP-345), and the other one learns it from its
+    next request."""
     owned = [one for one in _owned(group, place) if one[1] not in group.fenced]
     for number, (span, process, op_id, generation) in enumerate(owned):
         for other, other_process, other_op, other_generation in owned[number + 1 :]:

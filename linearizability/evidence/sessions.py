@@ -57,7 +57,9 @@ class Judged(NamedTuple):
 
 
 def judged_sessions(rows: pl.LazyFrame) -> Iterator[Judged]:
-    """Yield each pair of consecutive requests of a member that does not overlap with a fault."""
+    """Yield each pair of consecutive requests (heartbeats, LeaveGroup) of a member, unless a fault
+    was in progress at any time from the member's first request to the answer to the pair's second.
+    Members whose first request is no heartbeat are left out."""
     who = ("group", "process", "member_id")
     told = rows.filter(
         pl.col("f").is_in(OF_SESSIONS)
@@ -108,7 +110,8 @@ def _waits_ns(heartbeat: Request) -> int:
 
 
 def _session_ms(settings: str | None) -> int | None:
-    """Return the session time-out that the settings (JSON) name, or None if they name none."""
+    """Return the session time-out that the settings (JSON) name, or None if they name none or it is
+    not a whole number."""
     try:
         told: Any = json.loads(settings or "")
     except (ValueError, RecursionError):

@@ -90,7 +90,8 @@ def transaction_evidence(events: pl.LazyFrame) -> pl.LazyFrame:
 
 
 def transactional_records(events: pl.LazyFrame) -> pl.LazyFrame:
-    """Return the records whose offset is known: key, RECORD."""
+    """Return the acknowledged records of transactions that were sent once and are at or above the
+    log start: key, RECORD."""
     sends = events.filter(IS_SEND & pl.col("value").is_not_null())
     once = sends.group_by(*KEY, "value").len().filter(pl.col("len") == 1).drop("len")
     placed = sends.filter(ACKNOWLEDGED & pl.col("txn").is_not_null()).select(

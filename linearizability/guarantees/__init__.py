@@ -52,7 +52,8 @@ GUARANTEES = (
 
 
 def part(name: str, file: str) -> Any:
-    """Return a module of a guarantee's folder."""
+    """Return a module of a guarantee's folder: name is the guarantee, file the module (for example,
+    `rule`)."""
     return import_module(f"{__name__}.{name}.{file}")
 
 

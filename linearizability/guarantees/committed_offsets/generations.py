@@ -101,7 +101,8 @@ def _across_deletions(late: pl.LazyFrame, events: pl.LazyFrame) -> pl.LazyFrame:
 
 
 def classic_members(events: pl.LazyFrame) -> pl.LazyFrame:
-    """Return the members that are known to use the classic protocol and no other."""
+    """Return each member whose `owned` rows name its protocols; is_classic: whether all of them
+    name the classic one."""
     told = (pl.col("f") == F.OWNED.value) & pl.col("settings").is_not_null()
     return (
         events.filter(told & pl.col("member_id").is_not_null())

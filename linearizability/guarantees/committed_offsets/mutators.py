@@ -147,7 +147,8 @@ def take_effect_an_hour_late(rows: list[Row], rng: Random) -> list[Row] | None:
 
 
 def take_effect_after_a_transaction(rows: list[Row], rng: Random) -> list[Row] | None:
-    """Plant an anomaly: the same, but a transaction commits the position in between."""
+    """Plant an anomaly: after the end of the run a transaction commits a position, and then a group
+    gets the one of an earlier commit, which was answered with an error."""
     broken = take_effect_an_hour_late(rows, rng)
     if broken is None:
         return None

@@ -180,9 +180,10 @@ class CommittedOffsets(Checker):
 
 
 def answers(events: pl.LazyFrame) -> pl.LazyFrame:
-    """Return the answers to OffsetFetch; begins: whether a member was given it as its start, of
-    which the history does not tell the leader epoch and metadata. Starts count where the history
-    has other answers too, since only then it has every commit."""
+    """Return the answers to OffsetFetch, and the starts of members at the offset that their
+    coordinator answered (begins), for which the history does not tell the leader epoch and
+    metadata. Starts count only in groups and partitions that have OffsetFetch answers too, since
+    only then the history has every commit."""
     fetched = events.filter(FETCHED).with_columns(begins=pl.lit(False))
     began = events.filter(BEGAN).with_columns(begins=pl.lit(True), offset="asked_offset")
     known = fetched.select(OF_GROUP).unique()
@@ -191,9 +192,10 @@ def answers(events: pl.LazyFrame) -> pl.LazyFrame:
 
 def with_last_commit(events: pl.LazyFrame) -> pl.LazyFrame:
     """Return each answer with the newest commit that must be in force when the answer is given:
-    last_ns, last_op. sent_ns, sent_op: the same of the offsets of transactions whose commit was
-    acknowledged; `ends_honoured` judges whether they are in force, and here they only bound the
-    time in which a commit of unknown outcome can explain the answer."""
+    last_ns (its invocation), last_op. sent_ns, sent_op: the same of the offsets of transactions
+    whose commit was acknowledged; `ends_honoured` judges whether they are in force, and here they
+    only bound the time in which a commit of unknown outcome can explain the answer. All four may be
+    null."""
     commits = events.filter(COMMITTED & IN_FORCE).sort("t_complete_ns", "op_id")
     commits = commits.select(
         *OF_GROUP, since_ns="t_complete_ns", last_ns="t_invoke_ns", last_op="op_id"
@@ -220,11 +222,12 @@ def with_last_commit(events: pl.LazyFrame) -> pl.LazyFrame:
 
 
 def explained(fetches: pl.LazyFrame, events: pl.LazyFrame) -> pl.LazyFrame:
-    """Return the answers that some commit explains, which had begun before the answer: OF_GROUP,
-    op_id, commit_op, is_unknown (its outcome); is_in_force: whether the commit can have reached the
-    coordinator after the last commit in force began; in_time: whether also after the last
-    transaction had sent its offsets. Commits whose outcome is known are left out if they are not in
-    force, and those of unknown outcome if their generation was over."""
+    """Return a row for each pair of an answer and a commit of the same offset that had begun before
+    the answer, so that it explains it: OF_GROUP, op_id, commit_op, is_unknown (its outcome);
+    is_in_force: whether the commit can have reached the coordinator after the last commit in force
+    began; in_time: whether also after the last transaction had sent its offsets. Commits whose
+    outcome is known are left out if they are not in force, and those of unknown outcome if their
+    generation was over."""
     fenced = of_older_generations(events, UNSURE_OF_GENERATION)
     commits = events.filter(COMMITTED).select(
         *OF_GROUP,

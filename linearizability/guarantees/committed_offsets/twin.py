@@ -52,8 +52,8 @@ def _undecided_for_ever(rows: list[Row]) -> Found:
 
 
 def _over_ns(send: Row) -> int:
-    """Return the latest time, in nanoseconds, at which the transaction that sent these offsets is
-    decided."""
+    """Return the latest time, in nanoseconds, at which the markers of the transaction that sent
+    these offsets are written; 2**61 and more if nothing bounds it."""
     seconds = 10**9
     if send["told"] in ("commit", "abort") and send["end_ns"] is not None:
         return int(send["end_ns"]) + 10 * seconds
@@ -118,7 +118,8 @@ def committed_offsets(rows: list[Row]) -> Found:
 
 
 def _is_sent_before(commit: Row, as_of_ns: int) -> bool:
-    """Return whether these are offsets of an acknowledged transaction that had ended by then."""
+    """Return whether these are offsets of a transaction that was acknowledged as committed before
+    as_of_ns."""
     return (
         (commit["type"], commit["told"]) == ("ok", "commit")
         and None not in (commit["t_complete_ns"], commit["end_ns"])
@@ -187,7 +188,9 @@ def _old_generations(rows: list[Row]) -> Found:
 
 def _newer_before(rows: list[Row], commit: Row) -> list[Row]:
     """Return the commits of newer generations that were accepted, and the owners in newer
-    generations that were told of their part, before this commit was invoked: they forbid it."""
+    generations that were told of their part, before this commit was invoked: they forbid it. Return
+    none for a commit in a transaction or without a generation. Owners count only if the committing
+    member has owned the partition, its own rows only if it is classic."""
     if (
         commit["txn"] is not None
         or (-1 if commit["generation"] is None else commit["generation"]) < 0

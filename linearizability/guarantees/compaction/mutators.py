@@ -85,8 +85,8 @@ def clean_for_an_open_transaction(rows: list[Row], rng: Random) -> list[Row] | N
 
 
 def clean_above_the_last_stable_offset(rows: list[Row], rng: Random) -> list[Row] | None:
-    """Plant an anomaly: a raw read lacks a record at or above the last stable offset that the
-    leader named."""
+    """Plant an anomaly: a complete raw read of a compacted topic lacks an acknowledged record at or
+    above the last stable offset that the leader named."""
     if not is_compacted(rows):
         return None
     acked = [row for row in rows if is_acked(row)]
@@ -164,8 +164,8 @@ def bring_back_a_key(rows: list[Row], rng: Random) -> list[Row] | None:
 
 
 def _as_told(row: Row, send: Row) -> Row:
-    """Return the row with changes: the topic keeps tombstones for one millisecond, and this record
-    is a tombstone."""
+    """Return the row changed so that a topic keeps tombstones for one millisecond, and rows of the
+    value that `send` sent say that it is a tombstone; other rows as they are."""
     if row["f"] == F.TOPIC:
         told = {"cleanup.policy": "compact", "delete.retention.ms": "1"}
         return row | {"settings": json.dumps(told)}
@@ -173,8 +173,8 @@ def _as_told(row: Row, send: Row) -> Row:
 
 
 def _last_of_keys(rows: list[Row], tombstones: bool) -> list[Row]:
-    """Return the sends of the last record of each key: those that are tombstones, or those that are
-    values. Return none unless the offset of every tombstone is known."""
+    """Return the sends of the last record of each key whose last record is a tombstone, or is a
+    value (`tombstones`). Keys with a tombstone whose offset is not known are left out."""
     found = []
     for send in rows:
         durable = is_acked(send) and outcome_of(send) in KNOWN

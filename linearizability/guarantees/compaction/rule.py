@@ -132,7 +132,8 @@ class Compaction(Checker):
 
 
 def complete_reads(events: pl.LazyFrame) -> pl.LazyFrame:
-    """Return each read of a whole log, from start to end, by any client, in partitions with
+    """Return each read of a whole log, from start to end (the high watermark; for read_committed,
+    at most the last stable offset), of the leader or a replica, by any client, in partitions with
     keys."""
     is_committed = READS_COMMITTED
     end = pl.when(is_committed).then(pl.min_horizontal("high_watermark", "last_stable_offset"))
@@ -177,9 +178,10 @@ def records_shown(events: pl.LazyFrame, reads: pl.LazyFrame) -> pl.LazyFrame:
 
 
 def above_stable(events: pl.LazyFrame, reads: pl.LazyFrame) -> pl.LazyFrame:
-    """Return the acknowledged records, once for each complete raw read of a leader, that lie at or
-    above the last stable offset that it named. That offset only rises, and the cleaner never
-    passes it, so it has removed none of them, whatever became of their transactions."""
+    """Return the acknowledged records of partitions that may be compacted, once for each complete
+    raw read of a leader, requested after their acknowledgement, that covers them and named a last
+    stable offset at or below them. That offset only rises, and the cleaner never passes it, so it
+    has removed none of them, whatever became of their transactions."""
     of_leader = reads.filter(pl.col("stable").is_not_null() & (pl.col("reader") == LEADER))
     sent = events.filter(ACKNOWLEDGED & pl.col("value").is_not_null()).select(
         *KEY, "offset", "value", "op_id", acked_ns="t_complete_ns"
@@ -196,7 +198,8 @@ def above_stable(events: pl.LazyFrame, reads: pl.LazyFrame) -> pl.LazyFrame:
 
 
 def due(events: pl.LazyFrame, reads: pl.LazyFrame) -> pl.LazyFrame:
-    """Return, for each complete read, the last records of keys that it must show."""
+    """Return, for each complete read, the last records of keys that it must show: values, and
+    tombstones younger than delete.retention.ms."""
     age_ms = (pl.col("read_ns") - pl.col("sent_ns")) // 1_000_000
     is_young = (pl.col("age_ms") < pl.col("delete_retention_ms")).fill_null(False)
     return (
@@ -248,14 +251,15 @@ def resurrected(events: pl.LazyFrame, reads: pl.LazyFrame, shown: pl.LazyFrame) 
 
 
 def delete_retentions(events: pl.LazyFrame) -> pl.LazyFrame:
-    """Return, for each partition, the shortest delete.retention.ms that its settings ever named."""
+    """Return, for each partition, the shortest delete.retention.ms that its topic rows ever named;
+    a row that names none stands for the default."""
     told = setting("delete.retention.ms").cast(pl.Int64).fill_null(DELETE_RETENTION_MS)
     return events.filter(IS_TOPIC).group_by(KEY).agg(delete_retention_ms=told.min())
 
 
 def placed_once(events: pl.LazyFrame, shown: pl.LazyFrame) -> pl.LazyFrame:
-    """Return records that a read shows, with the offsets at which they were acknowledged, if each
-    was sent once and with idempotence."""
+    """Return the records that a read shows and whose acknowledged offset is known (acked_at), if
+    each was sent once and with idempotence."""
     sends = events.filter(IS_SEND & pl.col("value").is_not_null())
     once = sends.group_by(*KEY, "value").len().filter(pl.col("len") == 1).drop("len")
     placed = sends.filter(ACKNOWLEDGED & IS_IDEMPOTENT).select(

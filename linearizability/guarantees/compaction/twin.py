@@ -64,8 +64,9 @@ def _end_of(read: Row) -> int | None:
 
 
 def _is_above_stable(rows: list[Row], send: Row, read: Row) -> bool:
-    """Return whether the leader's raw read names a last stable offset that the record is not
-    below, so that no cleaning can have removed it."""
+    """Return whether this is the leader's raw read of a partition that may be compacted, was
+    requested after the record's acknowledgement, and names a last stable offset at or below the
+    record, so that no cleaning can have removed it."""
     done_ns, stable = send["t_complete_ns"], read["last_stable_offset"]
     if None in (done_ns, stable, send["value"]) or done_ns >= read["t_invoke_ns"]:
         return False
@@ -76,7 +77,8 @@ def _is_above_stable(rows: list[Row], send: Row, read: Row) -> bool:
 
 
 def _is_resurrected(rows: list[Row], send: Row, read: Row, shown: list[Row]) -> bool:
-    """Return whether the read shows a value that this tombstone had deleted."""
+    """Return whether `send` is the last record of its key, a tombstone, and the read shows a value
+    that it had deleted, unless the read took as long as delete.retention.ms."""
     if not _is_last_of_key(rows, send, read) or not _is_tombstone(rows, send):
         return False
     if not settings_told(rows, send["place"]) or read["t_complete_ns"] is None:
@@ -103,7 +105,8 @@ def _is_due(rows: list[Row], send: Row, read: Row) -> bool:
 
 
 def _is_last_of_key(rows: list[Row], send: Row, read: Row) -> bool:
-    """Return whether the record was acknowledged before the read as the last of its key."""
+    """Return whether the record was acknowledged before the read as the last of its key, and no
+    record of the key whose place is unknown may change that."""
     place, key = send["place"], send["key"]
     if key is None or send["value"] is None or send["outcome"] not in ("plain", "committed"):
         return False
@@ -117,7 +120,8 @@ def _is_last_of_key(rows: list[Row], send: Row, read: Row) -> bool:
 
 
 def _left_ms(rows: list[Row], tombstone: Row, read: Row) -> int:
-    """Return for how many milliseconds the tombstone still had to be kept when the read began."""
+    """Return for how many milliseconds the tombstone still had to be kept when the read ended
+    (negative if none)."""
     age_ms: int = (read["t_complete_ns"] - tombstone["t_invoke_ns"]) // 1_000_000
     return _kept_ms(rows, tombstone["place"]) - age_ms
 

@@ -150,7 +150,9 @@ def readings(events: pl.LazyFrame) -> pl.LazyFrame:
 
 
 def owed(events: pl.LazyFrame) -> pl.LazyFrame:
-    """Return the records that a read must contain."""
+    """Return the records that each complete read of the leader must contain, one row for each read:
+    acknowledged before it was invoked, within its offsets, and not removable. Records sent with
+    acks=1 count only in partitions that never had a second leader."""
     within = (pl.col("start") <= pl.col("offset")) & (pl.col("offset") < pl.col("end"))
     led_once = never_led_by_another(events).with_columns(led_once=pl.lit(True))
     found = (

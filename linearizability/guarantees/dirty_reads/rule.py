@@ -49,8 +49,9 @@ class DirtyReads(Checker):
 
 
 def judged(events: pl.LazyFrame) -> pl.LazyFrame:
-    """Return the records read under read_committed, with the transaction that wrote each, and when
-    its commit was requested."""
+    """Return the records read under read_committed that were sent once, by a transaction whose
+    commit was requested, with that transaction (txn, send_op) and when its commit was requested
+    (commit_ns)."""
     writers = (
         events.filter(IS_SEND & pl.col("value").is_not_null())
         .group_by(*KEY, "value")

@@ -79,8 +79,8 @@ def leave_without_a_marker(rows: list[Row], rng: Random) -> list[Row] | None:
 
 
 def join_after_the_end(rows: list[Row], rng: Random) -> list[Row] | None:
-    """Plant an anomaly: a record is sent and accepted in a transaction whose end was acknowledged
-    long before."""
+    """Plant an anomaly: a record is sent and accepted, after everything else, in a transaction
+    whose end was acknowledged."""
     ended = _answered(rows, F.COMMIT) | _answered(rows, F.ABORT)
     victims = [row for row in rows if is_acked(row) and row["txn"] in ended]
     if not victims:

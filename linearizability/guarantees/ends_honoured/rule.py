@@ -111,7 +111,8 @@ class EndsHonoured(Checker):
 
 def torn_offsets(events: pl.LazyFrame) -> pl.LazyFrame:
     """Return the evidence about offsets that contradicts the evidence about a record, or about
-    other offsets, of the same transaction, for transactions of unknown end."""
+    other offsets, of the same transaction, for transactions of unknown end, with anomaly =
+    TORN_OFFSETS."""
     undecided = events.filter(TOLD == UNKNOWN)
     known = undecided.group_by("txn").agg(
         committed=EVIDENCE.is_in([COMMIT, DELIVERED, IN_FORCE]).any(),

@@ -149,9 +149,9 @@ def set_back(events: pl.LazyFrame) -> pl.LazyFrame:
 
 
 def without_effect(events: pl.LazyFrame) -> pl.LazyFrame:
-    """Return records that only aborted transactions received, with the first poll that received
-    them and the later operation that moved the group past them; neither a lost poll nor a seek over
-    them lies between the two."""
+    """Return records that only aborted transactions received and that must still be in the log,
+    with the first poll that received them and the later operation that moved the group past them;
+    neither a lost poll nor a seek over them lies between the two."""
     of_era = [*GROUP, "era"]
     effects = events.filter(MEMBERS_READ & ~IN_ABORTED).select(*GROUP, "offset").unique()
     aborted = (

@@ -122,7 +122,8 @@ def forget_a_transactional_id(rows: list[Row], rng: Random) -> list[Row] | None:
 
 
 def rejoin_though_fenced(rows: list[Row], rng: Random) -> list[Row] | None:
-    """Plant an anomaly: InitProducerId accepts an epoch after it has returned a newer one."""
+    """Plant an anomaly: after the end of the run InitProducerId accepts an epoch after it has
+    returned a newer one."""
     epochs: dict[int, int] = {}
     for row in rows:
         if row.get("producer_id") is not None and row.get("producer_epoch") is not None:
@@ -164,7 +165,8 @@ def fence_within_the_time_out(rows: list[Row], rng: Random) -> list[Row] | None:
 
 
 def _transactional(rows: list[Row]) -> list[tuple[Row, Epoch]]:
-    """Return the sends in transactions whose records a raw read shows, with their epochs."""
+    """Return the sends in transactions, each of a value sent once that raw reads of the leader show
+    in exactly one epoch, with that epoch."""
     epochs: dict[int, set[Epoch]] = {}
     for row in rows:
         if is_raw(row) and row.get("value") is not None and row.get("replica") is None:
@@ -180,8 +182,9 @@ def _transactional(rows: list[Row]) -> list[tuple[Row, Epoch]]:
 def _with_successor(
     rows: list[Row], rng: Random, victims: list[tuple[Row, Epoch]]
 ) -> list[Row] | None:
-    """Return the rows with an InitProducerId that was answered just before one of the victims was
-    sent, or None if there is no victim."""
+    """Return the rows with an InitProducerId that returned the next epoch just before one of the
+    victims was sent, or None if there is no victim. victims: rows, each with its (producer id,
+    epoch)."""
     if not victims:
         return None
     victim, (producer_id, epoch) = rng.choice(victims)

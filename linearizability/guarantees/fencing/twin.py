@@ -143,8 +143,9 @@ def _epochs_written(rows: list[Row]) -> list[Any]:
 
 
 def _before_append(rows: list[Row], send: Row) -> tuple[int, int]:
-    """Return (time, operation) of the last request that was invoked before the append of this
-    record."""
+    """Return (time, operation) of the last request that was certainly invoked before the append of
+    this record: the send itself or, if nobody acknowledged it, an acknowledged send of a record at
+    or before its place in the log."""
     own = (send["t_invoke_ns"], send["op_id"])
     places = {
         r["offset"]
@@ -210,8 +211,8 @@ def _epochs_accepted(rows: list[Row]) -> list[Any]:
 
 
 def _ends_of(rows: list[Row], used: list[Any]) -> list[Any]:
-    """Return tuples as `_epochs_answered` does, for ends of transactions; no client learns an epoch
-    from those."""
+    """Return tuples as `_epochs_answered` does, for acknowledged ends of transactions whose
+    producer the other tuples tell; no client learns an epoch from those."""
     found = []
     for end in rows:
         if end["f"] not in ("commit", "abort") or end["type"] != "ok" or end["txn"] is None:

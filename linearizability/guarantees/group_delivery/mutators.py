@@ -80,7 +80,8 @@ def _may_have_been_given_anything(row: Row) -> bool:
 
 
 def _durable(rows: list[Row]) -> set[tuple[int, int]]:
-    """Return the (partition, offset) of the records that every member must receive."""
+    """Return the (partition, offset) of the acknowledged records that are plain or committed, which
+    every group must receive."""
     return {
         (row["partition"], row["offset"])
         for row in rows

@@ -138,10 +138,10 @@ def not_sought_over(records: pl.LazyFrame, events: pl.LazyFrame) -> pl.LazyFrame
 
 
 def reaches(events: pl.LazyFrame) -> pl.LazyFrame:
-    """Return, without a lost poll between, the lowest offset behind which each group must have
-    received everything, and the highest to which it went, with their operations: low, low_op, high,
-    high_op. Groups that received nothing of a partition are left out: they may only keep a
-    position there."""
+    """Return the lowest offset behind which each group must have received everything, and the
+    highest to which it went, with their operations: low, low_op, high, high_op. One row for each
+    time between lost polls or, where rows overlap a lost poll, for each session. Groups that
+    received nothing of a partition are left out: they may only keep a position there."""
     started_at = pl.when(BEGINS & (pl.col("asked") == "committed")).then("asked_offset")
     readers = events.filter(COUNTED).select(GROUP).unique()
     told = (

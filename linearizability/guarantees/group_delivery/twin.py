@@ -44,8 +44,8 @@ def _edges(rows: list[Row], place: Any, group: str) -> list[Row]:
 
 
 def _together(rows: list[Row], edges: list[Row], group: str) -> list[list[Row]]:
-    """Return the edges of the group without a lost poll between, once for the whole group and once
-    for each session."""
+    """Return lists of the edges of the group that have no lost poll between them: one for each era
+    of the whole group, and one for each session with an edge that overlaps a lost poll."""
     lost = [(p, ns) for p, ns in polls_lost(rows) if p["group"] == group]
     eras: dict[Any, list[Row]] = {}
     sessions: dict[Any, list[Row]] = {}
@@ -66,7 +66,8 @@ def _together(rows: list[Row], edges: list[Row], group: str) -> list[list[Row]]:
 
 
 def _left_out(rows: list[Row], place: Any, group: str) -> list[tuple[int, int]]:
-    """Return the pairs of offsets between which the group may have left everything out."""
+    """Return pairs (reached, sought): the group may have left out every offset between the two,
+    because a seek, a reset or a start at the log's end moved it there."""
     given = groups_of(rows).get((place, group), [])
     told = [(r["op_id"], 0, 0, r["offset"]) for r in given]
     told += [(r["op_id"], 1, r["offset"], r["offset"] - 1) for r in moves_of(rows, place, group)]

@@ -39,14 +39,15 @@ def ASKS(process: int, seconds: Iterable[int]) -> list[Row]:
 
 
 def numbered(*parts: Row | list[Row]) -> list[Row]:
-    """Return the rows in order of time; operations are numbered by their place in the list."""
+    """Return the rows in the order of their operations. A row without an op_id gets its place in
+    the list as its number."""
     rows = [row for part in parts for row in (part if isinstance(part, list) else [part])]
     rows = [{"op_id": n, **row} for n, row in enumerate(rows)]
     return sorted(rows, key=lambda row: (row["op_id"], row.get("record_index", 0)))
 
 
 def STARTS(second: int, **more: object) -> Row:
-    """Return the position row of member 1."""
+    """Return a row in which member 1 sets its position, to be completed by `more`."""
     return PLACE | OF(1, "position", second) | more
 
 

@@ -71,8 +71,8 @@ def assign_twice(rows: list[Row], rng: Random) -> list[Row] | None:
 
 @where_nothing_is_compacted
 def starve_a_group(rows: list[Row], rng: Random) -> list[Row] | None:
-    """Plant an anomaly: a group receives nothing more from a partition, in which plain records are
-    acknowledged."""
+    """Plant an anomaly: from some record on, a group's polls of a partition receive nothing more,
+    although plain records are acknowledged there."""
     starts = log_starts(rows)
     transactional = {
         row["partition"] for row in rows if row["f"] == F.SEND and row["txn"] is not None
@@ -169,7 +169,7 @@ def _with_a_lone_member(rows: list[Row], requests: list[tuple[float, str]]) -> l
 
 
 def _reports(rows: list[Row]) -> dict[str, list[Row]]:
-    """Return group -> the rows in which one of its members first reported owning partitions."""
+    """Return group -> the rows of the first report in it of owned partitions."""
     found: dict[str, list[Row]] = {}
     for row in rows:
         if row["f"] == F.OWNED:

@@ -258,8 +258,8 @@ def _starved(
 
 
 def _made(rows: list[Row]) -> dict[Place, int]:
-    """Return partition -> the time since which it is known to exist, because a row names it or it
-    had a record."""
+    """Return partition -> the time since which it is known to exist: when a topic row for it, or
+    the first acknowledgement of a record in it, was complete."""
     found: dict[Place, int] = {}
     for row in rows:
         is_told = row["f"] == "topic" and row["type"] == "ok"
@@ -342,7 +342,8 @@ def _assigned_twice(rows: list[Row], group: str, place: Place) -> Told:
 
 
 def _sessions(rows: list[Row]) -> Told:
-    """Return what coordinators answered to the heartbeats of members that no fault met."""
+    """Return a row (of `Told`) for each pair of consecutive requests of a member, while no fault
+    met it: the broken promise, or `watched`."""
     found: Told = set()
     own: dict[tuple[str, int, str], list[Row]] = {}
     for row in sorted(rows, key=lambda r: (r["t_invoke_ns"], r["op_id"])):

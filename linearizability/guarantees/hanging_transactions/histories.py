@@ -30,8 +30,8 @@ BEGIN: Row = {"f": "begin", "txn": 1}
 
 
 def STUCK(seconds: int) -> Row:
-    """Return a leader's answer in the final phase, at this second, with the last stable offset
-    0."""
+    """Return a leader's answer in the final phase, just after this second, with the last stable
+    offset 0."""
     now = seconds * SECOND + 1_000
     return SAYS(1, last_stable_offset=0, final=True, t_invoke_ns=now, t_complete_ns=now)
 

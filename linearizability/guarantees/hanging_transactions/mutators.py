@@ -109,8 +109,9 @@ def read_above_an_open_one(rows: list[Row], rng: Random) -> list[Row] | None:
 def _shown_while_open(
     rows: list[Row], rng: Random, shown: Callable[[Row], Row | None]
 ) -> list[Row] | None:
-    """Plant the row that `shown` makes of a victim, a record of a transaction, just before the
-    transaction's commit is requested. Return None if there is no victim, or `shown` makes none."""
+    """Plant the row that `shown` makes of a victim (an acknowledged record of a committed
+    transaction), just before the transaction's commit is requested. Return None if there is no
+    victim, or `shown` returns None."""
     committed = only_committed(rows)
     victims = [row for row in rows if is_acked(row) and row["txn"] in committed]
     if not victims:

@@ -133,8 +133,8 @@ class HangingTransactions(Checker):
 
 
 def answers(events: pl.LazyFrame) -> pl.LazyFrame:
-    """Return the leaders' answers with a last stable offset; final_ns: when the final phase
-    began."""
+    """Return the leaders' answers with a last stable offset; final_ns: when the partition's first
+    operation of the final phase was invoked, or null."""
     named = IS_LEADER_ANSWER & pl.col("last_stable_offset").is_not_null()
     began = events.filter("final").group_by(KEY).agg(final_ns=pl.col("t_invoke_ns").min())
     return (
@@ -178,14 +178,15 @@ def open_for_too_long(events: pl.LazyFrame, held_up: pl.LazyFrame) -> pl.LazyFra
 
 
 def committed_late(events: pl.LazyFrame) -> pl.LazyFrame:
-    """Return the first record of each transaction whose commit was accepted too late."""
+    """Return the first acknowledged record of each transaction in each partition whose commit was
+    accepted too late; none if the run's longest time-out is not known."""
     longest_ns = pl.col("longest_ns") + SWEEP_NS + PATIENCE_NS
     return in_time_or_late(events).filter(pl.col("lasted_ns") > longest_ns)
 
 
 def in_time_or_late(events: pl.LazyFrame) -> pl.LazyFrame:
-    """Return the first record of each transaction whose commit was accepted, and how long after it
-    the commit was requested."""
+    """Return the first acknowledged record, in each partition, of each transaction whose commit was
+    accepted, and lasted_ns: how long after its acknowledgement the commit was requested."""
     return (
         events.filter(ACKNOWLEDGED & (pl.col("told") == TOLD_COMMIT))
         .sort("t_complete_ns", "op_id")
@@ -200,11 +201,11 @@ def in_time_or_late(events: pl.LazyFrame) -> pl.LazyFrame:
 
 
 def stable_while_open(events: pl.LazyFrame) -> pl.LazyFrame:
-    """Return, for each open transaction, the first answer that names a last stable offset above one
-    of its records, or the first read_committed read of another record above it (`dirty_reads`
-    reports a read of the record itself). reach: the offset below which everything was stable. Only
-    transactions whose commit was accepted count, since they were certainly open until the commit
-    was requested."""
+    """Return, for each record of an open transaction, the first answer whose last stable offset is
+    above it, or the first read_committed read of another record above it (`dirty_reads` reports a
+    read of the record itself); only the lowest record open at the time of an answer counts. reach:
+    the offset below which everything was stable. Only transactions whose commit was accepted count,
+    since they were certainly open until the commit was requested."""
     is_open = (
         ACKNOWLEDGED & (pl.col("told") == TOLD_COMMIT) & pl.col("commit_asked_ns").is_not_null()
     )
@@ -247,8 +248,9 @@ def stable_while_open(events: pl.LazyFrame) -> pl.LazyFrame:
 
 
 def lowest_open(still_open: pl.LazyFrame) -> pl.LazyFrame:
-    """Return, for each time at which a commit was requested, the lowest record of the transactions
-    that were open until then or later. still_open: the latest first."""
+    """Return, for each time (until_ns) at which a commit was requested, the lowest record of the
+    transactions that were open until then or later. still_open: such records, the latest until_ns
+    first."""
     is_lowest = pl.col("offset") == pl.col("offset").cum_min().over(KEY)
     return still_open.select(
         *KEY,
@@ -288,8 +290,9 @@ def read_while_open(events: pl.LazyFrame, still_open: pl.LazyFrame) -> pl.LazyFr
 
 
 def marked(events: pl.LazyFrame) -> pl.LazyFrame:
-    """Return the records read raw, each with the marker that follows it: both offsets, and the
-    operations that read them, with their times."""
+    """Return the records read raw from leaders, each with the next marker of its producer in the
+    read: their offsets (last_stable_offset is the record's), and the operation that read them and
+    when it ended."""
     marker = pl.when(pl.col("control").is_not_null()).then(pl.col("offset"))
     return (
         raw_records(events)

@@ -104,7 +104,8 @@ def _committed_late(rows: list[Row]) -> Found:
 
 
 def _is_late(rows: list[Row], send: Row, asked_ns: int, final_ns: int) -> bool:
-    """Return whether the transaction must have had its markers when the leader was asked."""
+    """Return whether the transaction must have had its markers when the leader was asked: its end
+    was acknowledged, or its time-out was over, long enough before."""
     second = 10**9
     if send["end_ns"] is not None and asked_ns > max(send["end_ns"], final_ns) + 60 * second:
         return True

@@ -112,8 +112,8 @@ def _level(said: pl.LazyFrame, kind: str, column: str) -> pl.LazyFrame:
 
 
 def _highest(levels: pl.LazyFrame) -> pl.LazyFrame:
-    """Return, for the time of each answer, the highest level reported so far, and the operation
-    that first reported it."""
+    """Return, for the time of each answer, the highest level reported in its epoch so far (per
+    `LEADER`), and the operation that first reported it."""
     levels = levels.sort("t_complete_ns", "op_id")
     is_first = (pl.col("level") > pl.col("highest").shift(1).over(LEADER)).fill_null(True)
     return (

@@ -77,8 +77,8 @@ def _differ(field: pl.Expr) -> pl.Expr:
 
 
 def _changed(proofs: pl.LazyFrame, name: str, field: pl.Expr) -> pl.LazyFrame:
-    """Return the records for which reads differ in this field, each with the first operation that
-    showed it."""
+    """Return the records for which reads or acknowledgements differ in this field (name: its name,
+    field: its expression), with the values that it had and the first operation that showed each."""
     return (
         proofs.with_columns(content=field.cast(pl.String))
         .filter(pl.col("value").is_not_null() & pl.col("content").is_not_null())

@@ -49,8 +49,8 @@ class LateMarkers(Checker):
 
 def transactions(events: pl.LazyFrame) -> pl.LazyFrame:
     """Return the position of each transaction's records in each raw read: the first and last
-    offset, the number of markers of the producer id before them, and the operations that sent
-    them."""
+    offset, the number of markers of the producer id in the read before each of the two, and the
+    operations that sent the records. Values sent twice are left out."""
     sent = (
         events.filter(IS_SEND & pl.col("value").is_not_null())
         .select(*KEY, "value", "txn", send_op="op_id")

@@ -94,7 +94,8 @@ class LeaderEpochs(Checker):
 
 
 def along_the_log(events: pl.LazyFrame) -> pl.LazyFrame:
-    """Return each pair (offset, epoch) once, with the pair before it in the log."""
+    """Return each pair (offset, epoch) of the batches read raw once, with the pair before it in the
+    log; the first pair of a partition, which has none before it, is left out."""
     return (
         events.filter(BATCH)
         .group_by(*KEY, "offset", "leader_epoch")
@@ -165,8 +166,9 @@ def returned(events: pl.LazyFrame) -> pl.LazyFrame:
 
 
 def stamped_older(events: pl.LazyFrame) -> pl.LazyFrame:
-    """Return the records that have an older epoch than that of the leader who answered last before
-    they were sent, and first after they were acknowledged."""
+    """Return the acknowledged records that have an older epoch than the leader who led while they
+    were sent: one epoch answered last before their send was invoked, and first after they were
+    acknowledged. Columns led, send_op, op_before, op_behind."""
     answers = events.filter(NAMES_LEADER).select(
         *KEY, "op_id", led="leader_epoch", begun_ns="t_invoke_ns", over_ns="t_complete_ns"
     )

@@ -119,7 +119,8 @@ class LostWrites(Checker):
 
 
 def acknowledged(events: pl.LazyFrame) -> pl.LazyFrame:
-    """Return the sends that must not be lost."""
+    """Return the sends that must not be lost: acknowledged under acks=all, plain or of a committed
+    transaction (DURABLE)."""
     return events.filter(DURABLE & pl.col("value").is_not_null()).select(
         *KEY, "value", "offset", "op_id", acked_ns="t_complete_ns"
     )
@@ -163,7 +164,8 @@ def vanished(events: pl.LazyFrame) -> pl.LazyFrame:
 
 def _first_of_each(rows: pl.LazyFrame, whole: pl.LazyFrame, is_read: bool) -> pl.LazyFrame:
     """Return one row for each offset and value among these rows, in partitions that were read
-    whole: the first operation that showed it, and when the earliest one had ended."""
+    whole: seen_ns, the earliest end of an operation that showed it, and op_id, the lowest number of
+    such an operation. is_read: a constant column to add."""
     return (
         rows.join(whole.select(KEY).unique(), on=KEY, how="semi")
         .filter(pl.col("t_complete_ns").is_not_null())
@@ -174,8 +176,8 @@ def _first_of_each(rows: pl.LazyFrame, whole: pl.LazyFrame, is_read: bool) -> pl
 
 
 def coverage(events: pl.LazyFrame) -> pl.LazyFrame:
-    """Return partition, start, end, proof: every record in [start, end) was passed by some
-    reader."""
+    """Return partition, start, end, proof: every record in [start, end) was passed by some reader,
+    as operation `proof` shows."""
     counted = events.filter(IS_DATA & (pl.col("outcome") != ABORTED).fill_null(True))
     grouped = pl.col("group").is_not_null()
     alone = reached(counted.filter(~grouped), KEY).with_columns(start=pl.lit(0, dtype=pl.Int64))

@@ -76,8 +76,9 @@ def _vanished(rows: list[Row]) -> Found:
 
 
 def _lacks(rows: list[Row], whole: Row, place: Any, offset: int, same: list[Row]) -> bool:
-    """Return whether a whole read lacks the record at this offset, although its log begins no
-    higher and one of `same`, the rows that prove the record, completed before it began."""
+    """Return whether a whole read of the leader lacks the record at this offset, although its log
+    begins no higher and one of `same`, the rows that prove the record, completed before it
+    began."""
     return (
         whole["place"] == place
         and (whole["log_start"] or 0) <= offset

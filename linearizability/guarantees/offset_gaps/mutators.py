@@ -39,7 +39,7 @@ def leave_a_hole(rows: list[Row], rng: Random) -> list[Row] | None:
 @where_nothing_is_compacted
 def end_a_read_early(rows: list[Row], rng: Random) -> list[Row] | None:
     """Plant an anomaly: a complete raw read, of the leader or a follower, lacks its last records,
-    though it names the same high watermark."""
+    though its high watermark stays the same."""
     starts = log_starts(rows)
     victims = [
         (row, end)
