@@ -78,7 +78,8 @@ class PhantomRecords(Checker):
 
 
 def _differing() -> dict[str, pl.Expr]:
-    """Return, for each field, whether a read shows another value than a send."""
+    """Return, for each of SENT_FIELDS, whether a read shows another value than a send; a null in
+    either agrees with anything."""
     return {
         name: (pl.col(READ + name) != pl.col(SENT + name)).fill_null(False) for name in SENT_FIELDS
     }

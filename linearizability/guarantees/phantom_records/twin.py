@@ -33,7 +33,9 @@ def phantom_records(rows: list[Row]) -> Found:
 
 
 def _fields(row: Row) -> tuple[Any, ...]:
-    """Return the fields that a record must keep from its send to every read, besides its value."""
+    """Return the fields that a record must keep from its send to every read, besides its value:
+    checksum, key, tombstone, and timestamp. The timestamp is None in a read that shows that the
+    broker set it."""
     by_client = row["f"] == "send" or row["timestamp_type"] == "create"
     timestamp = row["timestamp_ms"] if by_client else None
     return row["checksum"], row["key"], row["tombstone"], timestamp

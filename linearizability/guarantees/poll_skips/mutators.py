@@ -59,7 +59,7 @@ def ignore_a_rewind(rows: list[Row], rng: Random) -> list[Row] | None:
 
 
 def begin_too_early(rows: list[Row], rng: Random) -> list[Row] | None:
-    """Plant an anomaly: a reader receives a record below the offset from which it should read."""
+    """Plant an anomaly: a reader receives a record below the offset to which it had sought."""
     reads = [row for row in data_rows(rows) if row["t_complete_ns"] is not None]
     pairs = [
         (early, late)
@@ -130,8 +130,8 @@ def begin_above_the_start(rows: list[Row], rng: Random) -> list[Row] | None:
 
 
 def _begun_at(rows: list[Row], read: Row, start: int) -> list[Row]:
-    """Return the rows with another reader, which should begin at `start` and receives the record of
-    `read` first."""
+    """Return the rows with two more, the last ones: after everything else, a new reader seeks to
+    `start`, and then receives the record of `read` first."""
     last_ns = max(max(row["t_invoke_ns"], row["t_complete_ns"] or 0) for row in rows)
     times = {"t_invoke_ns": last_ns + 1, "t_complete_ns": last_ns + 1, "type": "ok"}
     given = another_read(read, isolation="read_committed", member_id=None, group=None, **times)

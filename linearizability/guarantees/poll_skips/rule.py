@@ -126,8 +126,8 @@ class PollSkips(Checker):
 
 
 def skips(events: pl.LazyFrame) -> pl.LazyFrame:
-    """Return the jumps of readers that pass over a record which they should have received, with the
-    first such record."""
+    """Return the jumps of readers that pass over a record which they should have received, each
+    with the first such record (skipped_offset, skipped_value, skipped_op)."""
     log = still_there(inferred_log(events), events).filter(
         pl.col("control").is_null() & pl.col("value").is_not_null()
     )

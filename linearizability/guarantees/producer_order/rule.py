@@ -79,9 +79,9 @@ class ProducerOrder(Checker):
 
 
 def to_a_leader_that_knew_it(sends: pl.LazyFrame, events: pl.LazyFrame) -> pl.LazyFrame:
-    """Return the rows of `within_operations` whose records are in the wrong order although the
-    leader knew their producer: its id has an earlier record in the log or, if the ids are unknown,
-    its process has."""
+    """Return those of `sends`, rows of `within_operations`, whose leader knew their producer: its
+    id has a record at a lower offset in the log or, if the ids are unknown, went_well_before is
+    true. Keep all of imported Jepsen histories."""
     numbered = IS_RAW & (pl.col("producer_id") >= 0)
     first = events.filter(numbered).group_by(*KEY, "producer_id").agg(first=pl.col("offset").min())
     is_told = pl.col("producer_id").is_not_null() & pl.col("producer_before").is_not_null()
@@ -95,10 +95,11 @@ def to_a_leader_that_knew_it(sends: pl.LazyFrame, events: pl.LazyFrame) -> pl.La
 
 
 def within_operations(events: pl.LazyFrame) -> pl.LazyFrame:
-    """Return each record sent with the one that the same operation sent to the same partition
-    before it. went_well_before: an earlier operation of the same process and session was
-    acknowledged there, and no earlier one failed. producer_id, producer_before: the producer ids of
-    the two, from raw reads."""
+    """Return each record sent by an idempotent producer with the one (before, value_before) that
+    the same operation sent to the same partition before it. Values sent twice, refused sends and
+    records of unknown place are left out. went_well_before: an earlier operation of the same
+    process and session was acknowledged there, and no earlier one failed. producer_id,
+    producer_before: the producer ids of the two, from raw reads, or null."""
     acked_at = pl.when(ACKNOWLEDGED).then(pl.col("offset"))
     producer = [*KEY, "process", "session"]
     failed_first = pl.col("op_id").filter(pl.col("type") != Type.OK.value).min().over(producer)
@@ -140,7 +141,7 @@ def within_operations(events: pl.LazyFrame) -> pl.LazyFrame:
 
 def within_sessions(events: pl.LazyFrame) -> pl.LazyFrame:
     """Return the records read raw, each with the sequence of the previous record of the same
-    producer id and epoch."""
+    producer id and epoch (before); the first record of each is left out."""
     numbered = (pl.col("producer_id") >= 0) & (pl.col("sequence") >= 0)
     return (
         events.filter(PROVEN_POLL & IS_DATA & numbered)

@@ -7,8 +7,10 @@ from linearizability.twins.facts import Found, Row, is_acked, is_data, is_proof,
 
 
 def leader_knew(rows: list[Row], send: Row, other: Row, offset: int) -> bool:
-    """Return whether the log held another record of the sender below `offset`, the lower of the two
-    records' offsets."""
+    """Return whether the leader knew the producer of both records. If raw reads show both, the log
+    must hold another record of their one producer id below `offset`, the lower of their offsets;
+    otherwise an earlier send of the process and session was acknowledged, and none failed. Return
+    True for imported Jepsen histories."""
     if send["client"] == "jepsen":
         return True
     shown = [

@@ -52,7 +52,8 @@ def differ_in_another_reading(rows: list[Row], rng: Random) -> list[Row] | None:
 
 
 def on_both(rows: list[Row]) -> list[Row]:
-    """Return the followers' records that their leaders have, too."""
+    """Return the followers' records below the high watermark that their leader shows in the same
+    operation, too, if that read the leader to the end."""
     on_leaders = {
         (row["op_id"], row["partition"], row["offset"])
         for row in rows

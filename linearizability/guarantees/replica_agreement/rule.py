@@ -105,8 +105,9 @@ class ReplicaAgreement(Checker):
 
 def compared(events: pl.LazyFrame) -> pl.LazyFrame:
     """Return one row per PAIR and offset that either of the two logs has, in the range that was
-    read of both. here, there: whether the leader and the follower have it; must_be_there: whether
-    both must have it."""
+    read of both. here: the log of `other`, usually the leader, has it; there: the follower
+    (`replica`) has it; must_be_there: both must have it, since the log is not compacted or the
+    record is the last one of its key."""
     read = events.filter(HAS_RECORD & BELOW_HIGH_WATERMARK & pl.col("final"))
     records = last_of_keys(read).with_columns(pl.col("replica").fill_null(LEADER))
     pairs = pairs_read(events)
@@ -136,7 +137,8 @@ def compared(events: pl.LazyFrame) -> pl.LazyFrame:
 
 
 def pairs_read(events: pl.LazyFrame) -> pl.LazyFrame:
-    """Return each PAIR of complete reads, with the range to compare."""
+    """Return each PAIR of complete reads of the final phase, with the range to compare: start to
+    end (exclusive), the higher log start to the lower high watermark; and may_be_compacted."""
     reads = (
         events.filter(WHOLE_READ & pl.col("final") & pl.col("high_watermark").is_not_null())
         .group_by(*READ, pl.col("replica").fill_null(LEADER))
@@ -178,8 +180,9 @@ def pairs_read(events: pl.LazyFrame) -> pl.LazyFrame:
 
 
 def last_of_keys(records: pl.LazyFrame) -> pl.LazyFrame:
-    """Add `last_of_key`: whether no replica's log has a later record of the key. A replica that has
-    one may already have compacted this record away."""
+    """Add `last_of_key`: whether the row is a plain or committed value (no tombstone) and no
+    replica's log has, in the same operation, a later record of its key. A replica that has one may
+    already have compacted this record away."""
     last = (
         records.filter(pl.col("key").is_not_null() & (pl.col("outcome") != ABORTED).fill_null(True))
         .group_by(*READ, "key")

@@ -108,7 +108,7 @@ def _with_settings(rows: list[Row], settings: dict[str, str]) -> list[Row]:
 
 def delete_too_early(rows: list[Row], rng: Random) -> list[Row] | None:
     """Plant an anomaly: a log starts after a record that is younger than retention.ms (ten
-    minutes)."""
+    minutes), which the topic's settings now name."""
     if is_compacted(rows):
         return None
     told = {"settings": json.dumps({"retention.ms": str(TEN_MINUTES_MS)})}

@@ -163,12 +163,12 @@ class Retention(Checker):
 
 
 def limits(events: pl.LazyFrame) -> pl.LazyFrame:
-    """Return the retention limits of each partition: retention_ms; by_size and retention_bytes;
-    clock_ms, the wall-clock time at which the history's clock was 0; late_ms, the time after a
-    record by which its segment must be deleted at the latest; first_ms, the first time at which a
-    broker looks for old segments; and by_append and ever_by_append, whether all or some of the
-    settings let the broker set the timestamps. late_ms and first_ms are null if the history does
-    not have the settings."""
+    """Return the retention limits of each partition with topic rows: retention_ms, the shortest, or
+    FOR_EVER; by_size and retention_bytes, the smallest; clock_ms, the wall-clock time at which the
+    history's clock was 0; late_ms, the time after a record by which its segment must be deleted at
+    the latest; first_ms, the first time at which a broker looks for old segments; and by_append and
+    ever_by_append, whether all or some of the settings let the broker set the timestamps. late_ms
+    is null if any row lacks the settings for it."""
     deletes = setting("cleanup.policy").fill_null("delete").str.contains("delete")
     by_time = _number("retention.ms").fill_null(RETENTION_MS)
     retention_ms = pl.when(deletes & (by_time >= 0)).then(by_time)
@@ -194,9 +194,10 @@ def limits(events: pl.LazyFrame) -> pl.LazyFrame:
 
 
 def _delay_and_late_ms() -> tuple[pl.Expr, pl.Expr]:
-    """Return, for topic rows, how long a broker waits after its start before it looks for old
-    segments, and how long after a record its segment must be deleted at the latest; null if the row
-    does not have the settings."""
+    """Return two expressions for topic rows: how long a broker waits after its start before it
+    looks for old segments (30 s by default), and how long after a record its segment must be
+    deleted at the latest, null if the row lacks the settings or its policy is not `delete` alone by
+    time."""
     by_time = _number("retention.ms").fill_null(RETENTION_MS)
     parts_ms = (by_time, _number("segment.ms"), _number("log.retention.check.interval.ms"))
     alone = setting("cleanup.policy") == "delete"  # compacted ones are looked at by the cleaner
@@ -278,7 +279,8 @@ def deleted(events: pl.LazyFrame) -> pl.LazyFrame:
 
 def overdue(events: pl.LazyFrame) -> pl.LazyFrame:
     """Return, for each partition, the leader's answer that shows the most overdue acknowledged
-    record. due_ms: when the record should have been deleted. told_ms: when the leader was asked."""
+    record, if any is overdue. due_ms: when the record should have been deleted. told_ms: when the
+    leader was asked. Both on the history's clock."""
     is_timed = pl.col("timestamp_ms").is_not_null()
     ahead_ms = pl.col("timestamp_ms") - pl.col("clock_ms") - pl.col("t_invoke_ns") // 1_000_000
     allowed = (
@@ -329,8 +331,8 @@ def overdue(events: pl.LazyFrame) -> pl.LazyFrame:
 
 
 def stalled(answers: pl.LazyFrame) -> pl.LazyFrame:
-    """Return the longest time in which no leader of a partition answered, before the final
-    phase."""
+    """Return, for each partition, the longest time in which no leader answered before the final
+    phase (stalled_ms), counted as STALLED_MS_MAX at most."""
     since_ns = pl.col("t_complete_ns") - pl.col("t_invoke_ns").shift(1).over(KEY)
     return (
         answers.filter(~IS_FINAL & pl.col("t_complete_ns").is_not_null())
@@ -360,7 +362,8 @@ def shortened(events: pl.LazyFrame) -> pl.LazyFrame:
 
 def deletions(events: pl.LazyFrame) -> pl.LazyFrame:
     """Return the DeleteRecords that were performed, or may have been. upto: the offset below which
-    they deleted; for a deletion of everything, this offset is in the answer."""
+    they deleted: the requested one or, for a deletion of everything, the log start in the answer,
+    or 2**62 without an answer."""
     everything = pl.lit(2**62, dtype=pl.Int64)
     answered = pl.when(IS_OK).then("log_start")
     asked = events.filter(IS_DELETION & (pl.col("type") != Type.FAIL.value))
@@ -370,8 +373,8 @@ def deletions(events: pl.LazyFrame) -> pl.LazyFrame:
 
 
 def went_back(events: pl.LazyFrame) -> pl.LazyFrame:
-    """Return the leaders' answers whose log start is below that of an earlier answer to
-    DeleteRecords."""
+    """Return the leaders' answers whose log start is below the one that DeleteRecords had returned
+    before, in the same epoch; one row for each such DeleteRecords."""
     done = events.filter(
         IS_DELETION
         & IS_OK

@@ -136,7 +136,7 @@ def _answered_below(rows: list[Row]) -> Found:
 
 
 def _kept_too_long(rows: list[Row]) -> Found:
-    """Return the most overdue record of each partition."""
+    """Return an anomaly for the most overdue record of each partition that has one."""
     worst: dict[Any, tuple[int, int, Row, Row]] = {}
     for answer in filter(is_leader_answer, rows):
         place = answer["place"]
@@ -171,8 +171,8 @@ def _kept_too_long(rows: list[Row]) -> Found:
 
 
 def _stalled_ms(rows: list[Row], place: Any) -> int:
-    """Return the longest time in milliseconds in which no leader answered, before the final
-    phase."""
+    """Return the longest time in milliseconds in which no leader answered, before the final phase;
+    30,000 at most."""
     answers = sorted(
         (
             r

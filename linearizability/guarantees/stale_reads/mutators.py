@@ -121,8 +121,8 @@ def _tells_nothing(row: Row, outcome: str) -> bool:
 
 
 def _polls_to_the_end(rows: list[Row], record: Row) -> bool:
-    """Return whether the record's reader polled in the same session, without any other outcome than
-    success, until the bound had passed."""
+    """Return whether the record's reader still polled in the same session after the bound had
+    passed, and all its later operations in that session succeeded."""
     later = [
         row
         for row in rows

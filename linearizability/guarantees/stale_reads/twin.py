@@ -51,8 +51,8 @@ def stale_reads(rows: list[Row]) -> Found:
 
 
 def _moves(rows: list[Row]) -> dict[Any, list[Row]]:
-    """Return (place, reader) -> the rows that moved the reader there, from the first on that placed
-    it, and its polls of unknown outcome."""
+    """Return (place, reader) -> the rows that moved the reader in that partition, from the first on
+    that placed it, and its polls of unknown outcome since then, in the order of `rows`."""
     moves: dict[Any, list[Row]] = {}
     for row in rows:
         read = is_given(row) and row["client"] != "raw"

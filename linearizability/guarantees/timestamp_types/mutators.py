@@ -9,8 +9,8 @@ from linearizability.self_test.model.world import Row
 
 
 def stamp_as_the_sender_did(rows: list[Row], rng: Random) -> list[Row] | None:
-    """Plant an anomaly: the brokers of a topic must set timestamps, but the timestamp of a record
-    is marked as its sender's."""
+    """Plant an anomaly: the brokers of a topic must set timestamps, and do in all records except
+    one, whose timestamp keeps its former type."""
     named = [row for row in rows if row["f"] == "topic"]
     records = [row for row in data_rows(rows) if row.get("timestamp_type") is not None]
     if not named or not records:
@@ -21,8 +21,8 @@ def stamp_as_the_sender_did(rows: list[Row], rng: Random) -> list[Row] | None:
 
 
 def _stamped(row: Row, by_broker: bool, told: dict[str, str]) -> Row:
-    """Return the row with changes: a topic's row gets these additional settings, and a record's row
-    a timestamp that the broker has set."""
+    """Return the row with changes: a topic's row gets the additional settings `told`; if by_broker,
+    a record's row gets a timestamp that the broker has set."""
     if row["f"] == "topic":
         return row | {"settings": json.dumps(json.loads(row["settings"]) | told)}
     is_stamped = by_broker and row.get("timestamp_type") is not None

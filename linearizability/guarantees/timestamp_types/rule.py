@@ -60,7 +60,7 @@ class TimestampTypes(Checker):
 
 def judged(events: pl.LazyFrame) -> pl.LazyFrame:
     """Return the records read with the type of their timestamps, and the type that the topic's
-    setting demands."""
+    setting demands (wanted), in partitions whose topic rows all name the same type."""
     told = (
         events.filter(IS_TOPIC)
         .with_columns(told=setting(SETTING))

@@ -66,7 +66,8 @@ def abort_half(rows: list[Row], rng: Random) -> list[Row] | None:
 
 
 def _records_of_transactions(rows: list[Row]) -> dict[int, list[Row]]:
-    """Return txn -> its sends with known offsets, for transactions that were not aborted."""
+    """Return txn -> its sends with known offsets at or above the log start, for transactions with
+    at least two of them that were not aborted."""
     starts = log_starts(rows)
     once = sent_once(rows)
     found: dict[int, list[Row]] = defaultdict(list)

@@ -80,7 +80,8 @@ def _pairs(events: pl.LazyFrame) -> pl.LazyFrame:
 def _rows(
     cycles: Sequence[list[int]], reads: pl.DataFrame, ends: pl.DataFrame
 ) -> list[dict[str, Any]]:
-    """Return a row for each cycle."""
+    """Return a row for each cycle, a list of transaction ids. reads and ends must cover its
+    members."""
     members = pl.Series([txn for cycle in cycles for txn in cycle], dtype=pl.Int64).unique()
     few = reads.filter(pl.col("txn").is_in(members.implode()))
     read_of = {(row["txn"], row["reader"]): row for row in few.iter_rows(named=True)}
