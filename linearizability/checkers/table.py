@@ -13,8 +13,9 @@ GROUP = "touchstone.guarantees"
 
 
 class Table(dict[str, Checker]):
-    """Checkers by name. Look for an unknown name among the plugins: Spark's executors receive only
-    the names of checkers, so they must load plugins themselves."""
+    """Checkers by name. An unknown name is looked up among the plugins, loaded and kept: Spark's
+    executors receive only the names of checkers, so they must load plugins themselves. KeyError: no
+    plugin has it."""
 
     def __missing__(self, name: str) -> Checker:
         for point in entry_points(group=GROUP, name=name):

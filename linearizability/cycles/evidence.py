@@ -87,7 +87,8 @@ LEADS_BACK = pl.col("writer_ns") >= pl.col("reader_ns")
 
 
 def spans_of(leading_back: pl.DataFrame) -> Spans:
-    """Return the spans of time that these reads cover; merge overlapping ones."""
+    """Return the spans of time, from the reader's instant to the writer's, that these reads cover,
+    in order; overlapping ones are merged."""
     pairs = leading_back.select("reader_ns", "writer_ns").unique().sort("reader_ns").to_numpy()
     if not len(pairs):
         return pairs
@@ -98,7 +99,8 @@ def spans_of(leading_back: pl.DataFrame) -> Spans:
 
 
 def within(reads: pl.DataFrame, spans: Spans) -> pl.DataFrame:
-    """Return the reads whose writer and reader both lie in the same span."""
+    """Return the reads whose writer and reader both have their instants in one of the spans, the
+    same one. spans must not be empty."""
     writer_ns, reader_ns = (reads[column].to_numpy() for column in INSTANTS)
     number = np.searchsorted(spans[:, 0], writer_ns, side="right") - 1
     first, last = spans[number].T
@@ -128,7 +130,8 @@ def reads_between(events: pl.LazyFrame) -> pl.LazyFrame:
 
 
 def ends(history: pl.LazyFrame) -> pl.LazyFrame:
-    """Return an `end` row for every transaction whose commit was requested."""
+    """Return an `end` row for every transaction whose commit was requested. done_ns is null if no
+    request was acknowledged; then later_op is its first request."""
     asked = history.filter((pl.col("f") == F.COMMIT.value) & pl.col("txn").is_not_null())
     done = pl.when(IS_OK).then("t_complete_ns")
     found = (

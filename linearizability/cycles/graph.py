@@ -74,7 +74,8 @@ def shortest_cycles(graph: Graph) -> list[list[int]]:
 
 
 def components(graph: Graph, *, real_time: bool) -> Iterator[Component]:
-    """Yield the strongly connected components of more than one transaction."""
+    """Yield the strongly connected components of more than one transaction, in the order of their
+    lowest members. real_time: whether the edges of real time count, beside those of reads."""
     # The import takes as long as the judgement of a short history, most of which have no cycles.
     from scipy.sparse import coo_array
     from scipy.sparse.csgraph import connected_components
@@ -98,8 +99,9 @@ def components(graph: Graph, *, real_time: bool) -> Iterator[Component]:
 
 
 def _add_instants(graph: Graph, sources: list[Numbers], targets: list[Numbers]) -> int:
-    """Add the edges that real time implies: from each acknowledged commit through a chain of
-    instants to each commit that was asked for later. Return the number of instants."""
+    """Append to `sources` and `targets` the edges that real time implies: from each acknowledged
+    commit through a chain of instants to each commit that was asked for later. Return the number of
+    instants, which are numbered after the transactions."""
     done = np.flatnonzero(graph.done_ns != NEVER)
     done = done[np.argsort(graph.done_ns[done], kind="stable")]
     instants = np.arange(len(done)) + graph.size

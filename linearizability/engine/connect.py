@@ -43,7 +43,7 @@ def is_connect(master: str) -> bool:
 
 
 def missing_packages() -> list[str]:
-    """Return the packages of `NEEDED` that are not installed."""
+    """Return those packages of `NEEDED` that are not installed here."""
     return [package for module, package in NEEDED.items() if not is_there(module)]
 
 
@@ -56,7 +56,8 @@ def is_there(module: str) -> bool:
 
 
 def hindrance(url: str) -> str | None:
-    """Return why this server cannot give a session, as far as that is known, or None."""
+    """Return a sentence why this server cannot give a session, or None if the packages are
+    installed, the URL is sound and something accepts a connection there within ANSWER_WITHIN_S."""
     if missing := missing_packages():
         return f"Spark Connect needs {' and '.join(missing)} here; {MEND}"
     try:

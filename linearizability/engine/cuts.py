@@ -87,10 +87,9 @@ def cut_by(checkers: Sequence[str], cut: Cut | None) -> list[str]:
 
 
 def pieces(where: Whereabouts, rows: pl.DataFrame) -> Iterator[tuple[Cut, pl.DataFrame]]:
-    """Yield for each kind of cut its rows of large partitions, with the piece's `bucket`.
-
-    rows: with the columns that `Whereabouts.with_buckets` adds.
-    """
+    """Yield (cut, rows) for each kind of cut: its rows of large partitions, with the number of
+    their piece in the column `bucket`. Yield nothing if there are none. rows: with the columns that
+    `Whereabouts.with_buckets` adds."""
     large = rows.filter("is_large").drop("is_large")
     if large.is_empty():
         return

@@ -99,7 +99,8 @@ class Tables(Mapping[str, pl.DataFrame]):
 
 
 def packed(frame: pl.DataFrame, kind: str, bucket: int = 0, position: int = 0) -> Iterator[Chunk]:
-    """Yield a table as chunks of one bucket."""
+    """Yield a table as chunks of one bucket, of CHUNK_ROWS rows at most; none for an empty table.
+    position: that of its first row, by which a reader puts chunks in order."""
     for start in range(0, frame.height, CHUNK_ROWS):
         data = io.BytesIO()
         frame.slice(start, CHUNK_ROWS).write_ipc_stream(data, compression="lz4")
@@ -139,7 +140,8 @@ def as_arrow(chunks: Iterable[Chunk]) -> pa.Table:
 
 
 def remainder(column: str, buckets: int) -> pl.Expr:
-    """Return the bucket of a number; the same on every machine, which a hash need not be."""
+    """Return the bucket, from 0 to buckets - 1, of a number column, 0 for null; the same on every
+    machine, which a hash need not be."""
     return ((pl.col(column) % buckets + buckets) % buckets).fill_null(0).cast(pl.Int32)
 
 
@@ -204,8 +206,8 @@ class Whereabouts:
     ended_ns: int
 
     def with_buckets(self, rows: pl.DataFrame) -> pl.DataFrame:
-        """Return the rows with their topic ids, `bucket` and `is_large`; null in rows without a
-        partition."""
+        """Return the rows with their topic ids, and with the `bucket` and `is_large` of their
+        partition, which are null in rows without one."""
         named = ingest.with_topic_ids(rows.lazy(), self.topic_ids)
         return named.join(
             self.buckets.lazy(), on=PARTITION, how="left", maintain_order="left"

@@ -48,8 +48,8 @@ def on_disk(chunks: Chunks, outcomes: pl.LazyFrame) -> Iterator[pl.LazyFrame]:
 
 
 def _placed(chunks: Chunks) -> pl.DataFrame:
-    """Return, for each row in order of arrival, its `place` and the number of the file that it
-    belongs to."""
+    """Return, for each row in order of arrival, its `place` (the partition's number) and the number
+    of the file to which it belongs by the order of all rows."""
     narrow = pl.concat([_categorical(rows) for rows in chunks.each((*PARTITION, *ORDER))])
     number = (pl.int_range(pl.len()) // CHUNK_ROWS).cast(pl.Int32)
     placed = ingest.with_places(narrow.with_row_index(_ARRIVAL))
@@ -57,8 +57,9 @@ def _placed(chunks: Chunks) -> pl.DataFrame:
 
 
 def _write(chunks: Chunks, placed: pl.DataFrame, outcomes: pl.DataFrame, folder: Path) -> None:
-    """Write one file for every CHUNK_ROWS rows of the partitions in their order, as soon as all its
-    rows have arrived. (Recorded rows are nearly in order.)"""
+    """Write one file into `folder` for every CHUNK_ROWS rows of the partitions in their order, with
+    the transactions' outcomes, as soon as all its rows have arrived. (Recorded rows are nearly in
+    order.) placed: what `_placed` returns for these chunks."""
     missing = dict(placed[_FILE].value_counts().iter_rows())
     waiting: dict[int, list[pl.DataFrame]] = defaultdict(list)
     start = 0
@@ -76,8 +77,9 @@ def _write(chunks: Chunks, placed: pl.DataFrame, outcomes: pl.DataFrame, folder:
 
 
 def _resolve(ordered: Path, rows: int, resolved: Path) -> None:
-    """Add `outcome` to each file and move it (`ingest`, step 3). Work on some values at a time:
-    rows of different values do not affect each other, since markers were found before."""
+    """Write each file of `ordered` to `resolved` with the column `outcome` (`ingest`, step 3), and
+    remove the former. Work on some values at a time: rows of different values do not affect each
+    other, since markers were found before. rows: their number."""
     events = pl.scan_parquet(ordered / "*.parquet", row_index_name="row")
     markers = collect(ingest.markers_of_records(events)).lazy()
     slices = 1 + rows // SLICE_ROWS

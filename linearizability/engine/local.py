@@ -20,7 +20,8 @@ NAME = "local (polars)"
 def run(
     history: pl.LazyFrame, checkers: Sequence[str] | None = None, bounds: Bounds = NOTHING_STATED
 ) -> list[CheckerVerdict]:
-    """Return each checker's opinion on a history that fits into memory."""
+    """Return each checker's opinion on a history that fits into memory, for all checkers by
+    default. Opinions are UNKNOWN if polars or memory fails."""
     with for_rows(history.select(pl.len()).collect().item()):
         return _run(history, tuple(CHECKERS) if checkers is None else checkers, bounds)
 

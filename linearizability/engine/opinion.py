@@ -56,8 +56,9 @@ _EVIDENCE = {Scope.TRANSACTION: transaction_evidence, Scope.RUN: run_evidence}
 
 
 def frame_of(events: pl.DataFrame, scope: Scope, bounds: Bounds = NOTHING_STATED) -> pl.LazyFrame:
-    """Return the rows that kernels of this scope are given, for a whole resolved history. The frame
-    is lazy, since a copy of the rows for each scope would double the memory."""
+    """Return the rows that kernels of this scope are given, for a whole resolved history: its
+    events, or for some scopes evidence computed from them. The frame is lazy where a copy of the
+    events for each scope would double the memory."""
     if scope in (Scope.PARTITION, Scope.TRANSACTION):
         rows = once(_of_partitions, events)
     else:
@@ -123,7 +124,9 @@ def _needs(events: pl.LazyFrame, scope: Scope) -> list[dict[str, Any]]:
 def _judge_one(
     events: pl.LazyFrame, checker: Checker, names: pl.DataFrame, absent: Collection[Needs]
 ) -> tuple[pl.DataFrame | None, dict[str, Any]]:
-    """Return the anomalies (None if there are none) and the row of counts."""
+    """Return (the first MAX_ANOMALIES anomalies of each kind as ROWS, or None if there are none;
+    the row of counts). names: the partitions' names (`ingest.places`). A checker with an absent
+    need only counts, or not even that."""
     if not checker.counted_under.isdisjoint(absent):
         return None, _total(checker, 0, 0, 0)
     if not checker.needs.isdisjoint(absent):
@@ -179,7 +182,8 @@ def anomalies_of(checker: Checker, events: pl.DataFrame) -> pl.DataFrame:
 
 
 def named(found: pl.DataFrame, names: pl.DataFrame) -> pl.DataFrame:
-    """Return anomalies with the partition's topic, topic_id and number (`ingest.places`)."""
+    """Return anomalies with the partition's topic, topic_id and number (`ingest.places`) instead of
+    its `place`; unchanged if they have no `place`."""
     if PLACE not in found.columns:
         return found
     return names.join(found, on=PLACE, how="right").drop(PLACE)

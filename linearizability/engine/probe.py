@@ -17,8 +17,8 @@ NEEDED = ("polars", "pyarrow", "pandas")
 
 
 def lacking(_row: int) -> str:
-    """Return this host, its Python, and the packages that it cannot import, as JSON. It is called
-    as a function of Spark SQL."""
+    """Return this host, its Python, and the packages of NEEDED that it cannot import, as JSON.
+    Spark SQL calls it on executors, once for each row, whose number does not matter."""
     missing = []
     for name in NEEDED:
         try:

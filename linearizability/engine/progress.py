@@ -21,7 +21,9 @@ Stage = tuple[int, int, int]
 
 @contextmanager
 def progress_shown(session: SparkSession, is_connect: bool) -> Iterator[None]:
-    """Show the running stages, with their finished and total tasks, until the block ends."""
+    """Show the running stages, with their finished and total tasks, until the block ends, and then
+    clear the line; do nothing if standard error is no terminal. is_connect: whether the session is
+    one of Spark Connect."""
     if not sys.stderr.isatty():
         yield
         return
@@ -44,7 +46,7 @@ def _told(session: SparkSession) -> Iterator[None]:
 
 
 def on_progress(*, stages: Iterable[Any] | None = None, **_: object) -> None:
-    """Show the progress; PySpark calls this when a Connect server reports it."""
+    """Show the progress on standard error; PySpark calls this when a Connect server reports it."""
     running = [stage for stage in stages or () if not stage.done]
     _show(line((s.stage_id, s.num_completed_tasks, s.num_tasks) for s in running))
 

@@ -62,8 +62,9 @@ class _Current:
 
 
 def spark_session(master: str | None = None) -> SparkSession:
-    """Return the session for this master, made on first use and kept until `stop_spark` or the
-    end."""
+    """Return the session for this master (LOCAL by default), made on first use and kept until
+    `stop_spark` or the end. Stop a session for another master first. Raise SparkError if none can
+    be made."""
     master = master or LOCAL
     if _Current.session is not None:
         if _Current.master == master:
@@ -139,14 +140,15 @@ def _first_line(error: Exception) -> str:
 
 
 def _is_on_loopback(master: str) -> bool:
-    """Return whether the session involves only this machine."""
+    """Return whether the session involves only this machine: a local master, or one at a loopback
+    address."""
     host = master.removeprefix("spark://").rpartition(":")[0]
     return master.startswith("local") or host == "localhost" or host.startswith("127.")
 
 
 def _send_kernels(session: SparkSession, scratch: Path) -> None:
-    """Send the kernels to the executors of a cluster. Raise SparkError if one could not run
-    them."""
+    """Send the kernels to the executors of a cluster. If one could not run them, end the session
+    and raise SparkError."""
     try:
         session.addArtifacts(str(_shipped_kernels(scratch)), pyfile=True)
         problem = complaint(_asked(session))
@@ -223,7 +225,8 @@ class _WithoutChatter:
 
 
 def _shipped_kernels(scratch: Path) -> Path:
-    """Return this package as a zip, so that executors on other machines have the same kernels."""
+    """Write this package without its tests as a zip into `scratch`, so that executors on other
+    machines have the same kernels. Return the file."""
     package = Path(__file__).resolve().parents[1]
     import_root = Path(__file__).resolve().parents[__name__.count(".")]
     file = scratch / "touchstone_kernels.zip"

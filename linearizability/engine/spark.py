@@ -67,8 +67,8 @@ def run(
     checkers: Sequence[str] | None = None,
     bounds: Bounds = NOTHING_STATED,
 ) -> list[CheckerVerdict]:
-    """Return each checker's opinion, UNKNOWN if a Spark job fails. Raise SparkError if Spark cannot
-    be used."""
+    """Return each checker's opinion on the history under `path`, UNKNOWN for all if a Spark job
+    fails. Raise SparkError if Spark cannot be used, and HistoryError if there is no history."""
     checkers = tuple(CHECKERS) if checkers is None else checkers
     session = spark_session(master)
     file = history_file(path)
@@ -163,7 +163,7 @@ def _pieces(
 
 def outcomes_of_transactions(history: History, where: Whereabouts, has_markers: bool) -> DataFrame:
     """Return the outcome of each transaction, as chunks for the buckets that need it. has_markers:
-    whether the history shows markers, which then decide together with the known ends."""
+    whether the history shows markers; if it does, they decide together with the known ends."""
     columns = stages.transaction_columns(where)
     known = history.mapped(columns, partial(stages.scatter_transactions, where))
     if has_markers:
@@ -212,7 +212,8 @@ def reader_evidence(history: History, paused: pl.DataFrame, stale_after_ns: int)
 
 
 def _first_cause(error: Exception) -> str:
-    """Return the first line of an error of Java or of a worker, without its stack."""
+    """Return the last line of an error's text that names an Error or Exception, else its last line,
+    else its type: the cause, without its stack."""
     text = [line.strip() for line in str(error).splitlines() if line.strip()]
     telling = [line for line in text if "Error" in line or "Exception" in line]
     return (telling or text or [type(error).__name__])[-1][:300]

@@ -130,8 +130,9 @@ TO_JUDGE: Mapping[str, pl.Schema] = {
 
 
 def scatter_events(where: Whereabouts, position: int, rows: pl.DataFrame) -> Iterator[Chunk]:
-    """Yield each row to the bucket of its partition, and rows judged by value also to the bucket of
-    that value."""
+    """Yield each row to the bucket of its partition (to pieces as well, if that is large), and rows
+    judged by value also to the bucket of that value. position: that of the first row in the
+    history."""
     rows = where.with_buckets(rows)
     timed = with_longest(rows.lazy(), where.longest_ns)
     events = with_eras(timed, where.lost_polls).collect()
@@ -172,7 +173,8 @@ def scatter_marked(where: Whereabouts, position: int, rows: pl.DataFrame) -> Ite
 
 
 def find_markers(count: int, tables: Tables) -> Iterator[Chunk]:
-    """Yield the markers (`ingest`, step 1)."""
+    """Yield the markers of the transactions in this bucket's partitions (`ingest`, step 1), each to
+    the bucket of its transaction. count: the number of buckets."""
     events = ingest.with_places(tables[MARKED]).lazy()
     markers = ingest.markers_of_transactions(events).with_columns(bucket=remainder("txn", count))
     yield from scattered(
@@ -191,8 +193,8 @@ def find_outcomes(tables: Tables) -> Iterator[Chunk]:
 def judge_bucket(
     checkers: Sequence[str], where: Whereabouts, stale_after_ns: int, tables: Tables
 ) -> Iterator[Chunk]:
-    """Run the checkers that judge by partition, by value, or by pieces of large partitions, and
-    yield the evidence that other scopes need."""
+    """Judge one bucket: yield the opinions of the checkers that judge by partition, by value, or by
+    pieces of large partitions, and the evidence that other scopes need."""
     if tables.chunks(VALUE):
         values = tables[VALUE].lazy().with_columns(outcome=pl.lit(None, dtype=pl.String))
         yield from packed(judge(values, Scope.VALUE, checkers), OPINION)
@@ -224,8 +226,9 @@ def with_transactions(rows: pl.DataFrame, outcomes: pl.LazyFrame) -> pl.DataFram
 def told_by_partitions(
     where: Whereabouts, stale_after_ns: int, events: pl.LazyFrame, outcomes: pl.LazyFrame
 ) -> Iterator[Chunk]:
-    """Yield what the events of whole partitions show to the checkers of other scopes: of
-    transactions, of groups, and of cycles."""
+    """Yield what the events of whole partitions show to the checkers of other scopes: about
+    transactions, producers' epochs, reads for cycles and, if the history lasted as long as
+    stale_after_ns, readers that paused."""
     told = transaction_evidence(events).with_columns(bucket=remainder("txn", where.count)).collect()
     yield from scattered(told, EVIDENCE)
     yield from packed(of_logs(events).collect(), EPOCH)
@@ -257,7 +260,7 @@ def keep_within(spans: cycles.Spans, tables: Tables) -> Iterator[Chunk]:
 
 
 def keep_ends(txns: Sequence[int], position: int, rows: pl.DataFrame) -> Iterator[Chunk]:
-    """Yield the known ends of these transactions."""
+    """Yield the rows that end these transactions."""
     yield from packed(rows.filter(pl.col("txn").is_in(txns)), END, position=position)
 
 

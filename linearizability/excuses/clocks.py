@@ -75,8 +75,8 @@ def excused(opinions: Iterable[CheckerVerdict], history: pl.LazyFrame) -> list[C
 
 
 def _goes_by_clocks(opinion: CheckerVerdict) -> bool:
-    """Return whether the opinion is INVALID and moved clocks of brokers may explain each of its
-    known anomalies (at least one of each kind is known)."""
+    """Return whether the opinion is INVALID and moved clocks of brokers may explain each kind of
+    its anomalies (at least one of each kind is kept)."""
     return opinion.validity is Validity.INVALID and all(
         (opinion.name, anomaly.kind) in EXCUSED_FROM_MS for anomaly in opinion.anomalies
     )
@@ -117,7 +117,8 @@ def clock_faults(history: pl.LazyFrame) -> list[Move]:
 
 
 def moved_by(detail: str | None) -> Move | None:
-    """Return the clock move that a fault's JSON describes, or None for another kind of fault."""
+    """Return the clock move that a fault's JSON describes, its times unset, or None for another
+    kind of fault."""
     try:
         fault = json.loads(detail or "")
     except ValueError:
@@ -135,9 +136,10 @@ def moved_by(detail: str | None) -> Move | None:
 
 
 def apart_ms(moves: Iterable[Move], until_ns: int, since_ns: int = 0) -> float:
-    """Return the largest difference that these faults can have caused between any two clocks (one
-    of them may be the judge's own) until `until_ns`. Moves between two heals add up, since all may
-    hit one node. Ignore a move that was healed well before `since_ns`."""
+    """Return the largest difference in milliseconds that these faults can have caused between any
+    two clocks (one of them may be the judge's own) until `until_ns`. Moves between two heals add
+    up, since all may hit one node. Ignore a move that was healed more than RIGHTED_NS before
+    `since_ns`."""
     ahead: dict[int | None, float] = defaultdict(float)
     behind: dict[int | None, float] = defaultdict(float)
     for move in moves:

@@ -18,7 +18,8 @@ from linearizability.excuses.faults import HEAL, IS_FAULT
 
 @dataclass(frozen=True)
 class Fault:
-    """A fault from the time when it was requested until the end of the heal."""
+    """A fault from the time when it was requested until the end of its heal, or until the end of
+    the run if it was not healed."""
 
     name: str
     nodes: tuple[int, ...]
@@ -35,7 +36,9 @@ class Fault:
 
 
 def fault_spans(rows: pl.LazyFrame, start_ns: int, end_ns: int) -> list[Fault]:
-    """Return every fault with the heal that ended it. (A Heal ends all faults in progress.)"""
+    """Return every fault with the heal that ended it (a Heal ends all faults in progress), in the
+    order of the heals. start_ns, end_ns: when the run began and ended; a fault without a heal lasts
+    until the end."""
 
     def at(name: str) -> pl.Expr:
         return (pl.col(name) - start_ns) / NANOSECONDS

@@ -55,7 +55,7 @@ def _after_a_time_out(history: pl.LazyFrame) -> int | None:
 
 def _after_a_look(history: pl.LazyFrame) -> int | None:
     """Return for how many nanoseconds after a fault segments that are due may still be there, or
-    None if that is not known."""
+    None if the topics' settings do not tell it."""
     looked_ns = retention.longest_ns(history)
     return None if looked_ns is None else looked_ns + RECOVERED_NS
 
@@ -139,8 +139,8 @@ REASON = "a fault kept a broker from acting in time"
 
 
 def excused(opinions: Iterable[CheckerVerdict], history: pl.LazyFrame) -> list[CheckerVerdict]:
-    """Return the opinions without the anomalies of delay that a fault excuses. An opinion that has
-    judged nothing else becomes UNKNOWN."""
+    """Return the opinions without the anomalies of delay (OVERDUE) that a fault excuses. An opinion
+    with no other anomaly becomes VALID, or UNKNOWN if it counted no checks."""
     found = list(opinions)
     if not any(map(_overdue_in, found)):
         return found
@@ -178,7 +178,8 @@ def _without(
 
 
 def left_out(opinion: CheckerVerdict, met: Sequence[Anomaly], reason: str) -> CheckerVerdict:
-    """Return the opinion without these anomalies, and note the reason why they are left out."""
+    """Return the opinion without these anomalies, which are counted as excused. If none is left, it
+    becomes VALID, or UNKNOWN if it counted no checks, and names the reason."""
     left = tuple(each for each in opinion.anomalies if each not in met)
     if left:
         count = opinion.anomaly_count - len(met)
@@ -191,8 +192,9 @@ def left_out(opinion: CheckerVerdict, met: Sequence[Anomaly], reason: str) -> Ch
 
 
 def _meets(anomaly: Anomaly, history: pl.LazyFrame, faults: pl.DataFrame, excuse: Excuse) -> bool:
-    """Return whether a fault was under way between the anomaly's first operation (less `before_ns`)
-    and its last one, and still excuses the anomaly at the time of the last."""
+    """Return whether a fault that is not harmless was in progress between the anomaly's first
+    operation (less `before_ns`, but not before what `proven_ns` proves) and its last one, and still
+    excuses the anomaly at the time of the last."""
     striking = pl.Series(_strike(faults["detail"], excuse.harmless), dtype=pl.Boolean)
     disturbances = disturbed(faults.filter(striking))
     span = collect(

@@ -31,8 +31,8 @@ REASON = "the producer sent these records again, in a new epoch, after a fault h
 
 
 def excused(opinions: Iterable[CheckerVerdict], history: pl.LazyFrame) -> list[CheckerVerdict]:
-    """Return the opinions without the duplicates that such a restart explains, and without the
-    anomalies of delivery_semantics about the same records."""
+    """Return the opinions without the duplicates, blamed on clients, that the stop of a node
+    explains, and without the anomalies of delivery_semantics about the same records."""
     found = list(opinions)
     suspects = {
         op
@@ -61,8 +61,8 @@ def _without(opinion: CheckerVerdict, sends: set[int]) -> CheckerVerdict:
 
 
 def _sent_again(history: pl.LazyFrame, suspects: set[int]) -> set[int]:
-    """Return the suspects that a client sent again as new records: a node was stopped during the
-    send, and no two copies of any one record have the same epoch."""
+    """Return the operations among `suspects` that sent a record which a client sent again as a new
+    one: a node was stopped during the send, and no two copies of the record have the same epoch."""
     place = ["topic", "partition", "value"]
     is_suspect = (pl.col("f") == F.SEND.value) & pl.col("op_id").is_in(list(suspects))
     sends = history.filter(is_suspect).select(

@@ -58,8 +58,9 @@ Span = tuple[int, int]
 
 
 def excused(opinions: Iterable[CheckerVerdict], history: pl.LazyFrame) -> list[CheckerVerdict]:
-    """Return the opinions without the anomalies that an unclean election may explain; an opinion
-    with no others becomes UNKNOWN."""
+    """Return the opinions without the anomalies that an unclean election may explain, in rules
+    about durability and topics that allow one. An opinion with no others becomes UNKNOWN, and keeps
+    them."""
     found = list(opinions)
     if not any(map(_is_of_durability, found)):
         return found

@@ -25,7 +25,7 @@ ARROWS_MAX = 24
 
 @dataclass(frozen=True)
 class Beside:
-    """The rows of further operations to draw, and for each of them the reason."""
+    """The rows of further operations to draw, and why: op_id -> the reason, in words."""
 
     rows: pl.DataFrame
     why: dict[int, str]
@@ -115,7 +115,7 @@ def _in_their_place(history: pl.LazyFrame, records: Sequence[Record]) -> Iterato
 
 def _now(records: Sequence[Record], scene: Scene) -> Iterator[tuple[tuple[str, int, int], str]]:
     """Yield ((topic, partition, offset), content) for each record whose offset holds something
-    else, or nothing, at the end of the run."""
+    else, or is known to hold nothing, at the end of the run."""
     for record in records:
         if record.offset is None or record.offset in record.stands_at:
             continue

@@ -94,11 +94,9 @@ class Drawing:
 
 
 def timeline(operations: list[list[Row]], around: Around = ALONE_HERE) -> Markup:
-    """Return a line per operation: its words, and a bar from its invocation to its completion.
-
-    The bar of an operation of unknown outcome is dashed, and open to the right: it may take effect
-    at any time after its invocation.
-    """
+    """Return an SVG with a line per operation (LINES_MAX at most): its words, and a bar from its
+    invocation to its completion. The bar of an operation of unknown outcome is dashed, and open to
+    the right: it may take effect at any time after its invocation."""
     return _timeline(operations, around).svg()
 
 
@@ -154,7 +152,8 @@ def _scale(spans: Sequence[tuple[float, float | None]], left: float) -> TimeScal
 def _bar(
     operation: list[Row], span: tuple[float, float | None], scale: TimeScale, y: float
 ) -> tuple[list[str], float, float]:
-    """Return the bar of an operation, and where it begins and ends."""
+    """Return the SVG elements of an operation's bar, and the horizontal pixels at which it begins
+    and ends."""
     began, ended = span
     kind, ended_so = KINDS.get(operation[0]["f"], "other"), outcome(operation[0])
     x, edge = scale.x(began), scale.left + scale.width
@@ -171,7 +170,9 @@ def _bar(
 
 
 def _arrow(arrow: Arrow, ends: Mapping[int, tuple[float, float, float]]) -> Iterator[str]:
-    """Yield the SVG elements of an arrow from the end of one bar to the beginning of another."""
+    """Yield the SVG elements of an arrow from the end of one bar to the beginning of another;
+    nothing if one of them is not drawn. ends: op_id -> (where its bar begins, where it ends, its
+    height)."""
     if arrow.before not in ends or arrow.after not in ends:
         return
     _, x1, y1 = ends[arrow.before]
@@ -188,9 +189,10 @@ def _arrow(arrow: Arrow, ends: Mapping[int, tuple[float, float, float]]) -> Iter
 def logs(
     operations: list[list[Row]], attributes: Collection[str] = (), around: Around = ALONE_HERE
 ) -> str:
-    """Draw a table of offsets for each partition. It has a line for each operation with the values
-    that the operation shows, and below it a line for each attribute (column) of the values. Offsets
-    that hold different values are red, values at different offsets yellow."""
+    """Return HTML with a table of offsets, drawn as SVG, for each partition. It has a line for each
+    operation with the values that the operation shows, and below it a line for each attribute
+    (column) of the values. Offsets that hold different values are red, values at different offsets
+    yellow."""
     return "".join(
         f"<h4>{escape(log.title)}</h4>\n{log.svg()}"
         for log in _logs(operations, attributes, around)

@@ -91,8 +91,9 @@ def _sections(
 
 
 def chosen(group: Group, verdict: Verdict, told: set[tuple[str, str]]) -> list[tuple[str, Anomaly]]:
-    """Return the anomalies of a group to explain: its example, and the first of each kind that is
-    not explained yet."""
+    """Return the anomalies of a group to explain, PER_GROUP at most: the example of one of the
+    first GROUPS_MAX groups, and the first of each kind that is not in `told`, the (checker, kind)
+    explained before."""
     few = [group.example] if group.number <= GROUPS_MAX else []
     few += [(name, position) for name, some in group.members.items() for position in some]
     found: dict[tuple[str, str], Anomaly] = {}

@@ -55,7 +55,7 @@ def nice_ticks(low: float, high: float, wanted: int) -> list[float]:
 
 
 def number_text(value: float) -> str:
-    """Return a number short enough for an axis: 0.5, 12, 1.5k."""
+    """Return a number short enough for an axis: 0.5, 12, 9999, 15k, 2M."""
     if value >= 1_000_000:
         return f"{value / 1_000_000:g}M"
     if value >= 10_000:
@@ -98,7 +98,7 @@ def bands(
     scale: TimeScale, faults: Sequence[Fault], top: float, bottom: float, final_s: float | None
 ) -> list[str]:
     """Return the SVG elements behind the operations: a band for each time with faults, and a line
-    where the final reads began. Faults that overlap share a band."""
+    where the final reads began, unless final_s is None. Faults that overlap share a band."""
     parts = []
     for together in overlapping(faults):
         x = scale.x(together[0].start_s)
@@ -137,12 +137,14 @@ FAULT_LABEL_PIXELS = 6.6
 
 
 def fault_lane_height(rows: Sequence[int]) -> float:
-    """Return the height that the labels of faults need above the lanes of operations."""
+    """Return the height in pixels that the labels of faults need above the lanes of operations.
+    rows: those of `fault_rows`."""
     return FAULT_LANE * (max(rows) + 1) + 6 if rows else 4.0
 
 
 def fault_rows(faults: Sequence[Fault]) -> list[int]:
-    """Return the row of each fault's label: the first in which no earlier fault is in progress."""
+    """Return the row of each fault's label, from 0: the first in which no earlier fault is in
+    progress. faults: in the order of their beginnings."""
     ends: list[float] = []
     rows = []
     for fault in faults:
@@ -175,8 +177,8 @@ def fault_lane(scale: TimeScale, faults: Sequence[Fault], rows: list[int]) -> li
 
 
 def _fault_label(fault: Fault, x: float, width: float, free: float, y: float) -> list[str]:
-    """Place a label inside its box, or beside it up to where the next box begins; shorten it if
-    needed."""
+    """Return the SVG text of a fault's label inside its box, or beside it up to where the next box
+    begins (`free`), shortened if needed; [] if even its name does not fit."""
     for label in (fault.label, fault.label.replace(" node ", " "), fault.name):
         needed = len(label) * FAULT_LABEL_PIXELS
         if needed < width:

@@ -52,8 +52,9 @@ def shrink(
     seconds_max: float = SECONDS_MAX,
     bounds: Bounds = NOTHING_STATED,
 ) -> Shrunk | None:
-    """Return the anomaly in the smallest history that shows it, or None if no part of the history
-    that is small enough to be searched shows it. bounds: those with which the anomaly was found."""
+    """Return the anomaly in the smallest history found within seconds_max that shows it, or None if
+    no part of the history of up to ROWS_MAX rows shows it. bounds: those with which the anomaly was
+    found."""
     until = time.monotonic() + seconds_max
     columns = history.select(COLUMNS_READ)
 
@@ -122,8 +123,9 @@ def _parts(history: pl.LazyFrame, anomaly: Anomaly) -> Iterator[pl.DataFrame]:
 def ddmin(
     pieces: Sequence[Piece], shows: Callable[[Sequence[Piece]], bool], until: float
 ) -> tuple[Sequence[Piece], bool]:
-    """Return (a minimal part of the pieces, from which none can be left out, True), or (the part
-    reached at the time `until`, False)."""
+    """Return (a part of the pieces from which none can be left out, True), or (the part reached at
+    the time `until` of time.monotonic, False). `shows` tells whether a part still shows what all
+    pieces show."""
     parts = 2
     while len(pieces) > 1:
         size = -(-len(pieces) // parts)

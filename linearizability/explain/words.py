@@ -35,7 +35,8 @@ Row = dict[str, Any]
 
 
 def operations_of(rows: pl.DataFrame) -> list[list[Row]]:
-    """Return the rows by operation, in the order of invocation."""
+    """Return the rows by operation, in the order of invocation; those of one operation in the order
+    of record_index."""
     found: dict[int, list[Row]] = {}
     for row in rows.sort("t_invoke_ns", "op_id", "record_index").iter_rows(named=True):
         found.setdefault(row["op_id"], []).append(row)
@@ -69,7 +70,8 @@ def decider(row: Row) -> int | None:
 
 
 def outcome(row: Row) -> str:
-    """Return the operation's outcome as its client knew it: ok, fail or info."""
+    """Return the operation's outcome as its client knew it: ok, fail or info. It is info for an
+    operation whose outcome an importer took from another operation."""
     return str(row["type"]) if decider(row) is None else Type.INFO.value
 
 
@@ -114,8 +116,8 @@ def _asked(row: Row) -> str:
 
 
 def held(row: Row) -> str:
-    """Return the content of the row's offset: a value, a control record, a position, or ? if
-    unreadable."""
+    """Return what a drawing shows at the row's offset: the value (? if it is unreadable), the kind
+    of a control record, or for rows that name a position the word of POSITIONS."""
     if row["control"] is not None:
         return str(row["control"]).upper()
     if row["f"] in POSITIONS:

@@ -68,15 +68,17 @@ def _remember(those: OrderedDict[Identity, Known], file: Path, known: Known) -> 
 
 
 def rows_in(file: Path) -> int:
-    """Return the row count in the file's footer. Raise HistoryError if the file is incomplete."""
+    """Return the row count in the file's footer, without reading its pages. Raise HistoryError if
+    the file is no complete Parquet file."""
     with _opened(file) as opened:
         rows: int = opened.metadata.num_rows
     return rows
 
 
 def verified(file: Path) -> tuple[pa.Schema, int]:
-    """Return the columns and the number of rows. Raise HistoryError for a file that is incomplete
-    or damaged."""
+    """Return the columns and the number of rows, after reading all pages of the file, unless this
+    process has read or written it in its present state. Raise HistoryError for a file that is
+    incomplete or damaged."""
     with _opened(file) as opened:
         schema, count = opened.schema_arrow, opened.metadata.num_rows
         if _identity(file) not in _read_through:

@@ -131,7 +131,8 @@ def _looked_through(lazy: pl.LazyFrame, count: int) -> tuple[Firsts, list[_Span]
 def _compared_by_operation(lazy: pl.LazyFrame, spans: Sequence[_Span]) -> Firsts:
     """Return the first contradictions between rows of one operation, wherever the rows are. Take
     operations in ranges of about CHECKED_AT_ONCE rows and read only the spans with rows of a range;
-    a recorded history is nearly in order, so that is about two spans."""
+    a recorded history is nearly in order, so that is about two spans. spans: those of
+    `_looked_through`."""
     firsts: Firsts = {}
     spread = pl.concat([span.some for span in spans]).sort()
     bounds = spread.gather_every(CHECKED_AT_ONCE // _ONE_IN).unique(maintain_order=True).to_list()
@@ -150,7 +151,8 @@ def _compared_by_operation(lazy: pl.LazyFrame, spans: Sequence[_Span]) -> Firsts
 
 
 def _read(lazy: pl.LazyFrame, columns: Sequence[str], start: int) -> pl.DataFrame:
-    """Return the next CHECKED_AT_ONCE rows, numbered as they are in the file."""
+    """Return up to CHECKED_AT_ONCE rows from the row `start` on, with their number in the file in
+    the column `row`."""
     return lazy.select(columns).slice(start, CHECKED_AT_ONCE).collect().with_row_index("row", start)
 
 
@@ -162,7 +164,7 @@ def _first_rows(rows: pl.DataFrame, bad: Mapping[str, pl.Expr]) -> Firsts:
 
 
 def _keep_earlier(firsts: Firsts, found: Firsts) -> None:
-    """Keep, for each problem, the earlier of the two rows."""
+    """Update `firsts` so that it has, for each problem of `found`, the earlier of the two rows."""
     for problem, row in found.items():
         known = firsts.get(problem)
         firsts[problem] = row if known is None or (row is not None and row < known) else known

@@ -15,7 +15,7 @@ _SHORT.maxlevel, _SHORT.maxstring, _SHORT.maxlist, _SHORT.maxdict = 4, 60, 6, 6
 
 
 def shown(value: Any) -> str:
-    """Return the value for a message: short, whatever its size and depth."""
+    """Return the value for a message, shortened to 60 characters, whatever its size and depth."""
     if isinstance(value, int) and abs(value) >= 10**60:
         return "a number of more than 60 digits"
     return f"{_SHORT.repr(value):.60}"
@@ -32,8 +32,8 @@ def refused(path: Path, error: OSError | ValueError) -> HistoryError:
 
 
 def require_regular(path: Path) -> None:
-    """Raise HistoryError unless the path leads to a regular file: a pipe or a device might never
-    end."""
+    """Raise HistoryError unless the path exists, can be read about, and leads to a regular file: a
+    pipe or a device might never end."""
     try:
         mode = os.stat(path).st_mode
     except (OSError, ValueError) as error:

@@ -247,7 +247,8 @@ def rename_an_operation(events: list[Event], rng: Random) -> bool | None:
 
 
 def send_another_value(events: list[Event], rng: Random) -> bool | None:
-    """Give an operation a completion with other values than its invocation."""
+    """Change a sent record in an ok completion, so that it has another value or key than its
+    invocation."""
     sends = [m for n in _completions(events) for m in events[n]["value"] if m[0] == "send"]
     if not sends:
         return None
@@ -278,7 +279,7 @@ def lose_an_answer(events: list[Event], rng: Random) -> bool | None:
 
 
 def change_a_number(events: list[Event], rng: Random) -> bool | None:
-    """Change a polled offset or value; the judged rows must show the change."""
+    """Change a polled offset or value of an ok completion; the judged rows must show the change."""
     records = [
         record
         for n in _completions(events)
