@@ -129,8 +129,9 @@ def in_order(events: pl.DataFrame) -> pl.DataFrame:
 
 
 def with_places(events: pl.DataFrame) -> pl.DataFrame:
-    """Add `place`, null on rows that belong to no partition, and sort the rows. Texts of few values
-    become categories, a quarter of the memory and of the time to compare."""
+    """Return the rows sorted by operation and record, with `place`, null on rows that belong to no
+    partition. Texts of few values (CATEGORIES) become categories, a quarter of the memory and of
+    the time to compare."""
     texts = [column for column in CATEGORIES if column in events.columns]
     events = in_order(events).with_columns(pl.col(texts).cast(pl.Categorical))
     named = places(events.lazy())
@@ -181,8 +182,8 @@ def markers_of_records(events: pl.LazyFrame) -> pl.LazyFrame:
 
 
 def markers_of_transactions(events: pl.LazyFrame) -> pl.LazyFrame:
-    """Return (txn, marker) for each transaction and each marker that raw reads show after its
-    records."""
+    """Return (txn, marker) once for each marker that raw reads show after a record of the
+    transaction."""
     sends = events.filter(IS_SEND & pl.col("txn").is_not_null()).select(*KEY, "value", "txn")
     return (
         markers_of_records(events).join(sends, on=[*KEY, "value"]).select("txn", "marker").unique()
@@ -261,7 +262,7 @@ def with_record_outcomes(events: pl.DataFrame) -> pl.DataFrame:
 
 def record_outcomes(rows: pl.LazyFrame, markers: pl.LazyFrame) -> pl.LazyFrame:
     """Return the columns row and outcome (plain, committed, aborted or unknown) for every send, and
-    for every poll that received a record.
+    for every poll that received a data record (null if its sends are none, or ended differently).
 
     rows: with their number, `row`. They may be a part of the partitions, but must include every row
     with one of their values. markers: `markers_of_records` of the partitions.
@@ -301,7 +302,8 @@ def record_outcomes(rows: pl.LazyFrame, markers: pl.LazyFrame) -> pl.LazyFrame:
 
 
 def with_transaction_outcomes(events: pl.DataFrame, outcomes: pl.LazyFrame) -> pl.DataFrame:
-    """Return the rows with OF_TRANSACTION, null outside transactions and where unknown."""
+    """Return the rows with the columns OF_TRANSACTION of `outcomes`, null outside transactions and
+    for those without an entry."""
     known = collect(outcomes).with_row_index("at")
     found = (
         events.lazy()

@@ -70,7 +70,8 @@ def check(
 
 
 def in_groups(verdict: Verdict, path: Path) -> Verdict:
-    """Return the verdict with its anomalies grouped by cause. path: the history that was judged."""
+    """Return the verdict with its anomalies grouped by cause, unchanged if it has groups already or
+    no anomalies. path: the history that was judged."""
     if verdict.groups or not verdict.anomalies:
         return verdict
     return with_groups(verdict, history.scan(path))
@@ -104,7 +105,8 @@ def check_frame(
 
 
 def _excused(opinions: Sequence[CheckerVerdict], events: pl.LazyFrame) -> list[CheckerVerdict]:
-    """Return the opinions without the anomalies that faults in the history excuse."""
+    """Return the opinions after the excuses, each in turn, have left out anomalies that faults or
+    settings in the history explain."""
     found: list[CheckerVerdict] = list(opinions)
     for why in (overdue, resent, clocks, unclean):
         found = why.excused(found, events)

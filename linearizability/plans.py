@@ -55,7 +55,8 @@ def whole(frame: pl.DataFrame) -> pl.DataFrame:
 
 @contextmanager
 def sharing() -> Iterator[None]:
-    """Keep what `once` finds inside the `with` block, and the frames that it is found in."""
+    """Keep what `once` finds inside the `with` block, and the frames that it is found in. A block
+    inside another shares with it."""
     before = _shared.set({} if (held := _shared.get()) is None else held)
     try:
         yield

@@ -65,7 +65,8 @@ class Fuzz:
 
     @property
     def validity(self) -> Validity:
-        """Return UNKNOWN if no file of some kind was refused, or none judged."""
+        """Return INVALID if there are problems, VALID if files of all three kinds were refused and
+        judged, else UNKNOWN: then the fuzzer has not tried enough."""
         if self.problems:
             return Validity.INVALID
         kinds = {*self.refused, *self.judged}
@@ -88,7 +89,9 @@ class Problem(Exception):
 def run_fuzz(
     seeds: Iterable[int], progress: Callable[[int], None] = lambda _files: None, processes: int = 1
 ) -> Fuzz:
-    """Return the outcomes of the files of these seeds. progress: called with how many are done."""
+    """Return the outcomes of the files of these seeds. progress: called after each batch of AT_ONCE
+    seeds with how many are done. processes: how many work at once; with more than one, a process
+    that ends is a problem of its batch."""
     result = Fuzz()
     batches = list(_batches(seeds))
     if processes <= 1:
@@ -147,8 +150,8 @@ def _of_seed(seed: int, folder: Path, result: Fuzz) -> None:
 
 @contextmanager
 def _bounded() -> Iterator[None]:
-    """Raise Problem if the code in the `with` block takes longer than CPU_S; end the process if it
-    does not react."""
+    """Raise Problem if the code in the `with` block uses more than CPU_S of CPU time; end the whole
+    process if the block takes longer than HANGS_S."""
 
     def late(_signal: int, _frame: FrameType | None) -> None:
         raise Problem(f"took more than {CPU_S} CPU s")
@@ -165,8 +168,9 @@ def _bounded() -> Iterator[None]:
 
 
 def _text(path: Path, one: texts.Text) -> bool:
-    """Return True if the file was refused. Raise Problem if it should not have been, or should have
-    been, or if its rows are not those in the file."""
+    """Judge a file of text. Return True if it was refused. Raise Problem if it was accepted
+    although it must be refused, if its rows are not those in the file, if a checker fails, or if
+    reading it in two ways gives different rows."""
     rows = _rows_or_refusal(lambda: jepsen.read(path), path)
     of: AbstractContextManager[Any]
     if one.suffix == ".edn":

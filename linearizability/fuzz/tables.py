@@ -23,8 +23,8 @@ TEXTS = ("", "x", "ok", "send", "poll", "\0", "{}", "[]", "{", '{"fault": 3}', "
 
 @dataclass(frozen=True)
 class File:
-    """One Parquet file. rows: all its rows, or those before a damaged byte; None: the file must be
-    refused."""
+    """One Parquet file. what: its damage, for messages. rows: what a reader that accepts it must
+    return; None: the file must be refused."""
 
     what: str
     content: bytes
@@ -32,8 +32,8 @@ class File:
 
 
 def file(rng: Random) -> File:
-    """Return a random file: in half of all cases a cell, row or column is spoiled, in the others a
-    byte is damaged."""
+    """Return a random file: in half of all cases a cell, row or column is spoiled, in the others
+    its bytes are damaged in one place."""
     rows = joined([valid_rows(rng.randrange(1_000_000), TURNS)])
     while rows.is_empty():
         rows = joined([valid_rows(rng.randrange(1_000_000), TURNS)])
@@ -57,7 +57,7 @@ def _bytes(rows: pl.DataFrame) -> bytes:
 
 
 def _cells(rows: pl.DataFrame, rng: Random) -> File:
-    """Put a malformed value into a cell or two, or into a whole column."""
+    """Return a file in which one or two cells, or whole columns, hold a malformed value."""
     for _ in range(rng.choice((1, 2))):
         name = rng.choice(rows.columns)
         dtype = rows.schema[name]
@@ -75,7 +75,7 @@ def _cells(rows: pl.DataFrame, rng: Random) -> File:
 
 
 def _rows(rows: pl.DataFrame, rng: Random) -> File:
-    """Drop, double or mix rows."""
+    """Return a file with some rows dropped or doubled, or with all rows shuffled or reversed."""
     numbers = list(range(rows.height))
     start = rng.randrange(rows.height)
     match rng.randrange(4):
@@ -92,7 +92,7 @@ def _rows(rows: pl.DataFrame, rng: Random) -> File:
 
 
 def _columns(rows: pl.DataFrame, rng: Random) -> File:
-    """Drop a column, rename it, or change its type."""
+    """Return a file in which a column is dropped, renamed, or has another type."""
     name = rng.choice(rows.columns)
     match rng.randrange(4):
         case 0:

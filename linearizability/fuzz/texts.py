@@ -61,7 +61,8 @@ class Text:
 
 
 def text(rng: Random) -> Text:
-    """Return a random file: half of them spoiled in one event, half damaged in some byte."""
+    """Return a random file: half of them spoiled in one event (or nothing, if that is not
+    possible), half damaged in one to three places of the text."""
     events = history(rng)
     suffix = rng.choice((".jsonl", ".edn"))
     if rng.random() < 0.5:
@@ -84,7 +85,8 @@ def _spoiled(events: list[Event], suffix: str, rng: Random) -> Text:
 
 
 def _with_a_key_twice(events: list[Event], suffix: str, rng: Random) -> Text:
-    """Give the map of an event, or of a poll's answer, its first key again."""
+    """Return a file in which the map of an event, or of a poll's answer, has its first key again.
+    If no line allows that, return the correct file."""
     lines = _written(events, suffix).decode().splitlines()
     line = rng.randrange(len(lines))
     first = re.match(r'\{("\w+": [^,]*,|:\w+ [^,]*,)', lines[line])
@@ -140,7 +142,8 @@ def put_a_byte(content: bytearray, rng: Random) -> None:
 
 
 def another_digit(content: bytearray, rng: Random) -> None:
-    """Change a digit, so that the file has another content but no syntax error."""
+    """Replace a random digit by a random one, perhaps the same, so that the file has no syntax
+    error. Do nothing without digits."""
     digits = [at for at, byte in enumerate(content) if byte in b"0123456789"]
     if digits:
         content[rng.choice(digits)] = rng.choice(b"0123456789")
@@ -191,7 +194,8 @@ def _written(events: list[Event], suffix: str) -> bytes:
 
 
 def edn(value: Any) -> str:
-    """Return a value as Clojure prints it, with texts as keywords where possible."""
+    """Return a value as Clojure prints it, with texts as keywords where possible. A number that is
+    not finite becomes ##NaN."""
     if isinstance(value, dict):
         return "{" + ", ".join(f"{edn(_key(k))} {edn(v)}" for k, v in value.items()) + "}"
     if isinstance(value, list):

@@ -23,7 +23,8 @@ class Told:
 
 
 def told_by(events: Iterable[Any]) -> Told:
-    """Return the sends and polls in these Jepsen events."""
+    """Return the sends and polls in these Jepsen events. Raise TypeError, ValueError or
+    AttributeError for events that are damaged."""
     told = Told()
     for event in events:
         is_invocation = event.get("type") == "invoke"

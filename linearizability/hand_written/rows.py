@@ -22,8 +22,8 @@ PLACE: Row = {"topic": "t", "partition": 0}
 
 
 def S(value: int | None, offset: int | None = None, **more: Any) -> Row:
-    """Return a send with acks=all by an idempotent producer. Without an offset its outcome is
-    unknown."""
+    """Return a send with acks=all by an idempotent producer: acknowledged, or without an offset of
+    unknown outcome. Here and below, `more` overrides columns."""
     outcome = "ok" if offset is not None else "info"
     own = {"f": F.SEND.value, "value": value, "offset": offset, "acks": -1, "idempotent": True}
     return PLACE | own | {"type": outcome} | more
@@ -36,8 +36,8 @@ def P(value: int | None, offset: int | None, **more: Any) -> Row:
 
 
 def RAW(value: int | None, offset: int, **more: Any) -> Row:
-    """Return a record of a raw read: all rows belong to one operation 1000, producer id 7, epoch
-    0."""
+    """Return a record of a raw read by process 9: all these rows belong to one operation 1000,
+    producer id 7, epoch 0. Sequence and record_index are the offset."""
     own = {
         "op_id": 1000,
         "process": 9,
@@ -63,7 +63,8 @@ def WHOLE(high_watermark: int | None, **more: Any) -> Row:
 
 
 def SAYS(high_watermark: int, **more: Any) -> Row:
-    """Return the answer of the leader of epoch 0 with its high watermark and last stable offset."""
+    """Return the answer of the leader of epoch 0 to a raw client, with its high watermark and no
+    record. `more` may add the last stable offset."""
     own = {"f": F.POLL.value, "high_watermark": high_watermark, "leader_epoch": 0, "client": "raw"}
     return PLACE | own | more
 
@@ -101,7 +102,7 @@ def TOPIC(settings: str = "{}", **more: Any) -> Row:
 
 
 def BEGINS(offset: int | None, **more: Any) -> Row:
-    """Return the position row of process 1, which reads the partition from this offset on."""
+    """Return the position row of process 1, which seeks in the partition to this offset."""
     return PLACE | {"f": F.POSITION.value, "offset": offset, "asked": "offset", "process": 1} | more
 
 
@@ -112,7 +113,7 @@ def LOOK_UP(offset: int | None, wanted_ms: int, **more: Any) -> Row:
 
 
 def DELETES(offset: int | None, **more: Any) -> Row:
-    """Return a DeleteRecords of all records below this offset."""
+    """Return a DeleteRecords of all records below this offset; with None, of all records."""
     return PLACE | {"f": F.DELETE_RECORDS.value, "offset": offset} | more
 
 

@@ -65,7 +65,9 @@ class _Reader:
         return True
 
     def token(self) -> tuple[str, str] | None:
-        """Return (kind, text) of the next token, or None at the end."""
+        """Return (kind, text) of the next token on this line or a later one, or None at the end of
+        the file. Raise the reader's error for a string that is not closed, and for an unfinished
+        character."""
         while self.at < len(self.text) or self.next_line():
             match = _TOKEN.match(self.text, self.at)
             if match is None:
@@ -108,8 +110,8 @@ class _Reader:
         return found
 
     def behind(self, kind: str, text: str) -> Any:
-        """Return the value that follows a tag. After `#_`, read the value and return _DISCARD.
-        Raise the reader's error if nothing follows."""
+        """Return the value that follows a tag; for `#_`, read the value after it and return
+        _DISCARD. Raise the reader's error if nothing follows."""
         following = self.token()
         while following is not None:
             inner = self.value(following)
@@ -173,10 +175,9 @@ def _unescaped(letters: str) -> str:
 
 
 def forms(lines: Iterable[tuple[int, str]], source: str) -> Iterator[Form]:
-    """Yield each form at the top level, or each member of a vector that is the whole file.
-
-    Raise HistoryError with the line for text that is not EDN, or not complete.
-    """
+    """Yield (line, value, None) for each form at the top level, or for each member of a vector that
+    is the whole file. Raise HistoryError with the line for text that is not EDN, or not
+    complete."""
     reader = _Reader(lines, source)
     inside = False
     is_first = True

@@ -31,7 +31,7 @@ _scan = json.JSONDecoder(parse_constant=_refuse).scan_once  # type: ignore[attr-
 
 
 def event(line: str) -> dict[str, Any] | None:
-    """Return the line's event, or None if the line must be read token by token instead."""
+    """Return the line's event, or None if `edn.py` must read the line token by token instead."""
     text = line.strip()
     if text.startswith(_RECORD):
         text = text[len(_RECORD) - 1 :]
@@ -76,7 +76,7 @@ def _mapped(found: Any, maps: int) -> dict[str, Any] | None:
 
 def _map(found: list[Any]) -> dict[Any, Any]:
     """Return the map that this parsed list stands for. Raise ValueError if it does not stand for a
-    map, or if two of its keys may be equal."""
+    map, or if it has a key twice or keys of different types, which may be equal in EDN."""
     if found[0] != _MAP or not len(found) % 2:
         raise ValueError
     made = dict(zip(found[1::2], found[2::2], strict=True))

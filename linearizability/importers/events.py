@@ -32,7 +32,7 @@ NUMBER_MAX = 2**62
 
 
 class Event(NamedTuple):
-    """One line of the history."""
+    """One event of the history, as `Reader` has checked it."""
 
     source: str
     line: int
@@ -81,7 +81,8 @@ class Operation(NamedTuple):
 
 
 class Reader:
-    """Makes each form an event, after checking it by itself and against the previous one."""
+    """Makes each form of a file an event, after checking it by itself and against the previous
+    one."""
 
     def __init__(self, source: str) -> None:
         self.source = source
@@ -93,7 +94,8 @@ class Reader:
         """The index of the last event, its time as given and as it is taken, and its line."""
 
     def event(self, form: Form) -> Event:
-        """Return the next event of the file. Raise HistoryError if it is not one."""
+        """Return the next event of the file. Raise HistoryError if the form is no valid event, or
+        does not follow the previous one in index and time."""
         line, raw, text = form
         source = self.source
         if type(raw) is not dict:
@@ -135,8 +137,8 @@ class Reader:
         )
 
     def skip(self, last: Event, count: int, raw_time: int) -> None:
-        """Take note of events that were checked elsewhere. last, raw_time: the last of them, and
-        its time as given. count: how many they are."""
+        """Go on as if these events had been read by `event`, which were checked elsewhere. last,
+        raw_time: the last of them, and its time as given. count: how many they are."""
         if self.first is None:
             self.first = last.raw
         self.count += count
@@ -270,8 +272,8 @@ class Pairing:
         return Operation(invoked, event)
 
     def pending(self) -> dict[int, Event]:
-        """Return the invocations without a completion by process, in their order, to be changed by
-        a reader of several operations at once."""
+        """Return the invocations without a completion, by process, in their order. The dict is the
+        pairing's own: a reader of several operations at once changes it."""
         return self._pending
 
     def unanswered(self) -> list[Operation]:

@@ -23,8 +23,8 @@ class Importer(Protocol):
         ...
 
     def convert(self, path: Path, target: Path) -> None:
-        """Write the history of a file as a history of ours. Raise HistoryError if the file is not
-        one."""
+        """Write the history in the file `path` to `target` as a Parquet file of ours. Raise
+        HistoryError if it is no such history."""
         ...
 
 
@@ -54,8 +54,9 @@ def chosen_format(path: Path, history_format: str) -> str:
 
 @contextmanager
 def imported(path: Path, history_format: str = "auto") -> Iterator[Path]:
-    """Provide the path of a history in our format: `path` itself, or a temporary file converted
-    from it."""
+    """Provide the path of a history in our format inside the `with` block: `path` itself, or a
+    temporary file converted from it. Raise HistoryError for an unknown format, and for a file that
+    its importer refuses."""
     if (chosen := chosen_format(path, history_format)) == OURS:
         yield path
         return

@@ -92,7 +92,7 @@ _TYPES = {"ok": OK, "fail": FAIL, "info": INFO}
 
 
 def is_jepsen(path: Path) -> bool:
-    """Return whether "auto" takes this for a history of Jepsen."""
+    """Return whether "auto" takes this for a history of Jepsen, by its suffix alone."""
     return path.suffix in SUFFIXES
 
 
@@ -157,8 +157,8 @@ class Import:
             self.add(self.reader.event(form))
 
     def add_json(self, path: Path) -> None:
-        """Convert a file of JSON lines and add its rows: runs of plain lines at once, and others
-        one by one."""
+        """Convert a file of JSON lines and add its rows: runs of plain lines at once, and other
+        lines one by one. Raise HistoryError for a line that is refused."""
         runs = PlainRuns(self.reader, self.pairing, self.places, self.sessions, self.columns)
         for number, some in blocks(path):
             added = 0
@@ -303,9 +303,9 @@ class Import:
             self.columns.transactions.add((number, NUMBER_MAX + self._split, records + taken))
 
     def _add_unknown_delivery(self, operation: Operation, process: int) -> None:
-        """Add polls of unknown result. A member may have received records of any key: Jepsen
-        subscribes to the topics of its keys, and the history does not say which other keys those
-        topics hold."""
+        """Add polls of unknown result, one for each place that the process has subscribed to and
+        one without a place. A member may have received records of any key: Jepsen subscribes to the
+        topics of its keys, and the history does not say which other keys those topics hold."""
         number = self._begin(operation, process)
         for taken, place in enumerate([*self.sessions.subscribed(process), NONE]):
             self.columns.others.add((number, INT32_MAX - taken, POLL, place, 0))
@@ -345,7 +345,8 @@ class Import:
         self.columns.details[number] = detail
 
     def _add_end(self, last: Event) -> None:
-        """Add the final read: from its first event on, or after all events if none is marked."""
+        """Add the final read of all places with records. It begins with the first event marked as
+        final, or after all events if none is marked."""
         end_ns = last.time_ns + 1
         began_ns = end_ns if self.final_ns is None else self.final_ns
         number = len(self.columns.operations)

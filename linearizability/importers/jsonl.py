@@ -17,7 +17,8 @@ _scan = json.JSONDecoder().scan_once  # type: ignore[attr-defined]
 
 
 def is_json(lines: Iterable[tuple[int, str]]) -> bool:
-    """Return whether the first line that is not blank begins as an object of JSON does."""
+    """Return whether the first line that is not blank begins as an object of JSON does; False if
+    all are blank."""
     for _, text in lines:
         if content := text.strip():
             return content[:1] == "{" and content[1:].lstrip()[:1] == '"'
@@ -25,8 +26,8 @@ def is_json(lines: Iterable[tuple[int, str]]) -> bool:
 
 
 def forms(lines: Iterable[tuple[int, str]], source: str) -> Iterator[Form]:
-    """Yield each line that is not blank. Raise HistoryError, naming the line, if one is not
-    JSON."""
+    """Yield (line, value, text) for each line that is not blank; text is None if the reader knows
+    it has no key twice. Raise HistoryError, naming the line, if one is not JSON."""
     for line, text in lines:
         try:
             value, end = _scan(text, 0)

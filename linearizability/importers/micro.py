@@ -50,9 +50,9 @@ class Places:
 
 
 def place_of(key: Any, event: Event) -> Place:
-    """Return a key's partition. An integer key (a string in JSON's maps) is a partition number; a
-    name is a topic of its own, as is an integer that is no valid partition number. Raise the
-    event's error for a key that is neither."""
+    """Return a key's partition. An integer key from 0 to 2^31 - 1 (or a string of one, as in JSON's
+    maps) is that partition of TOPIC; any other integer of 64 bits, and a name, is partition 0 of a
+    topic of its own. Raise the event's error for a key that is neither."""
     if isinstance(key, str) and len(key) < 20 and key.isdecimal() and key == str(int(key)):
         key = int(key)
     if is_integer(key) and 0 <= key <= INT32_MAX:
@@ -105,8 +105,9 @@ def micro_operations(operation: Operation, places: Places) -> list[Send | Poll]:
 def _add_done(
     found: list[Send | Poll], done: list[list[Any]], completed: Event, places: Places
 ) -> int:
-    """Add the records that a completion reports. Return the number of keys in the answers of its
-    polls. Raise the completion's error for a poll without an answer."""
+    """Append to `found` the records that a completion reports. Return the number of keys in the
+    answers of its polls. Raise the completion's error for a poll of an ok operation without an
+    answer, and for anything malformed."""
     answers = 0
     for micro in done:
         if micro[0] == "send":
@@ -124,8 +125,9 @@ def _add_done(
 def _require_same(
     asked: list[list[Any]] | None, done: list[list[Any]], operation: Operation, places: Places
 ) -> None:
-    """Raise HistoryError unless the completion has the micro-operations that were invoked; one that
-    is not ok may lack the last of them. An invocation without a value (asked: None) polls."""
+    """Raise HistoryError unless the completion has the micro-operations that were invoked, in order
+    and with the same keys and values; one that is not ok may lack the last of them. An invocation
+    without a value (asked: None) polls."""
     invoked, completed = operation.invoked, operation.last
     if asked is None:
         asked = [["poll"]] * len(done)
@@ -150,7 +152,7 @@ def _require_same(
 
 
 def has_untold_polls(operation: Operation) -> bool:
-    """Return whether the operation includes more polls than those for which it reports received
+    """Return whether the operation requested more polls than those for which it reports received
     records."""
     told = sum(1 for m in _listed(operation.last) or () if m[0] == "poll" and len(m) > 1 and m[1])
     return told < _polls_asked(operation)
@@ -206,8 +208,8 @@ def _send(micro: list[Any], event: Event, places: Places) -> Send:
 
 
 def _add_polls(found: list[Send | Poll], answer: Any, event: Event, places: Places) -> int:
-    """Add the records that one poll received. Return the number of keys in its answer. Raise the
-    event's error if the answer is malformed."""
+    """Append to `found` the records that one poll received. Return the number of keys in its
+    answer. Raise the event's error if the answer is malformed."""
     if type(answer) is not dict:
         raise _no_answer(answer, event)
     for key, records in answer.items():

@@ -27,8 +27,8 @@ HARMLESS = ("check-clock-offsets", "check-offsets")
 
 
 def faults(events: Iterable[Event]) -> Iterator[tuple[Event, str]]:
-    """Yield the events that were faults, and those that ended the last active fault, each with its
-    JSON (`history.COLUMNS`, `detail`)."""
+    """Yield (event, detail as JSON; see `history.COLUMNS`) for each event that began a fault, and
+    as a heal for each that ended the last fault in progress. Other events are left out."""
     own = [event for event in events if event.process is None and event.f not in HARMLESS]
     ends = dict(ENDS)
     if any(event.f == KILL for event in own):

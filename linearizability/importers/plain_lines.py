@@ -41,7 +41,8 @@ _FIELDS = {
 
 
 def keys_of(line: bytes) -> tuple[str, ...] | None:
-    """Return the keys of a line in their order, or None if they are not those of a plain line."""
+    """Return the keys of a JSON line in their order, or None if they are not exactly those of a
+    plain line."""
     try:
         event = json.loads(line)
     except (ValueError, RecursionError):
@@ -156,8 +157,9 @@ class Operations:
 
 
 def operations(found: Tokens) -> Operations | None:
-    """Return the operations of plain lines, or None if a completion does not follow its invocation,
-    or reports something else than it asked for."""
+    """Return the operations of plain lines, or None if they must be read one by one: a process does
+    not invoke and complete in turn, a completion reports something else than it was asked for, an
+    answer has a key twice, or a plain send goes to several keys."""
     paired = _paired(found)
     if paired is None or not _is_answered(found, *paired[:2]):
         return None
@@ -208,8 +210,9 @@ def _has_own_keys(
 
 
 def _paired(found: Tokens) -> tuple[Numbers, Numbers, Numbers] | None:
-    """Return the lines of invocations, of their completions, and of invocations without one. Return
-    None if a process does not invoke and complete in turn."""
+    """Return the lines of completed invocations and, in the same order, of their completions; and
+    the lines of invocations without one. Return None if a process does not invoke and complete in
+    turn, invocation first."""
     order = np.argsort(found.process, kind="stable")
     process, invokes = found.process[order], found.is_invoke[order]
     is_first = np.append(True, process[1:] != process[:-1])
@@ -223,7 +226,7 @@ def _paired(found: Tokens) -> tuple[Numbers, Numbers, Numbers] | None:
 
 
 def _is_answered(found: Tokens, asked: Numbers, done: Numbers) -> bool:
-    """Return whether each completion has the micro-operations of its invocation."""
+    """Return whether each completion has the `f` and the micro-operations of its invocation."""
     micro, token = found.line_micro, found.micro_token
     same = (found.f[asked] == found.f[done]).all()
     if not (same and (np.diff(micro)[asked] == np.diff(micro)[done]).all()):

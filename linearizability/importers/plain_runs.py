@@ -32,7 +32,9 @@ Keys = tuple[str, ...]
 
 
 def runs_in(lines: Sequence[bytes]) -> Iterator[tuple[int, int, Keys]]:
-    """Yield (start, beyond, keys) of each run of at least LINES_MIN plain lines."""
+    """Yield (start, beyond, keys) of each run of at least LINES_MIN plain lines: the numbers of its
+    first line and of the line after it, and the order of keys, that of the middle line of the
+    block."""
     keys = keys_of(lines[len(lines) // 2])
     if keys is None or len(lines) < LINES_MIN:
         return
@@ -45,8 +47,9 @@ def runs_in(lines: Sequence[bytes]) -> Iterator[tuple[int, int, Keys]]:
 
 @dataclass(frozen=True)
 class _Run:
-    """lines: open invocations of earlier lines, then the lines of the run. number, time_ns: of each
-    line in the file, and its time as it is taken. earlier: how many lines are not of the run."""
+    """A run of plain lines, read. lines: open invocations of earlier lines, then the lines of the
+    run. number, time_ns: of each line in the file, and its time as it is taken. earlier: how many
+    lines are not of the run."""
 
     lines: Sequence[bytes]
     number: Numbers
@@ -57,7 +60,7 @@ class _Run:
 
 
 class PlainRuns:
-    """The state of an import that runs of plain lines change."""
+    """Adds runs of plain lines to an import: it holds the import's parts and changes them."""
 
     def __init__(
         self,
@@ -111,7 +114,8 @@ class PlainRuns:
         return _Run(whole, np.array(numbers), time_ns, len(earlier), found, made)
 
     def _times(self, found: Tokens, earlier: int) -> Numbers | None:
-        """Return the time of each line of the run, or None if indexes or times do not grow."""
+        """Return the time of each line of the run, as it is taken, or None if indexes do not grow
+        or times go back."""
         index, time, reader = found.index[earlier:], found.time[earlier:], self.reader
         if index[0] <= reader.index or (np.diff(index) <= 0).any():
             return None

@@ -69,7 +69,9 @@ class Rows:
         self._decide(self._decided())
 
     def pieces(self, client: str) -> Iterator[pl.DataFrame]:
-        """Yield the rows, about PIECE_ROWS at a time, with the columns that an import fills."""
+        """Yield the rows in the order of operations, about PIECE_ROWS at a time, with the columns
+        that an import fills. client: the name for the columns `client` and `group`. Can be called
+        once."""
         self._put_in_order()
         counted = (self.sends, self.ends, self.others)
         rows = sum(part.height for part in counted) + len(self.pairs) // 2
@@ -87,7 +89,7 @@ class Rows:
             )
 
     def _put_in_order(self) -> None:
-        """Renumber the operations by their op_id."""
+        """Sort the operations by their op_id, and renumber them in all other rows."""
         rank = np.empty(len(self.order), dtype=np.int64)
         rank[self.order] = np.arange(len(self.order))
         self.details = {int(rank[number]): told for number, told in self.details.items()}
@@ -148,8 +150,9 @@ class Rows:
         self.ends = self.ends.join(self._asked(), on="operation", how="left", maintain_order="left")
 
     def _asked(self) -> pl.DataFrame:
-        """Return `operation` and `asked_ns` of the transactions that polled a record sent after
-        they had begun: they cannot have requested their commit before that send."""
+        """Return `operation` and `asked_ns` (the latest such send's time) of the transactions that
+        polled a record sent after they had begun: they cannot have requested their commit before
+        that send."""
         batches = self.batches.select("operation", "place", "start", "count")
         read = self._of_operations(batches, "txn", "t_invoke_ns").filter(
             pl.col("txn").is_not_null()

@@ -25,8 +25,8 @@ class Sessions:
         return self._numbers - count + 1
 
     def held(self, process: int) -> dict[int, int]:
-        """Return the session of each place in which the process keeps its position, to be
-        changed."""
+        """Return place -> session for the places in which the process keeps its position. The dict
+        is the process's own: changes to it count."""
         return self._current[process]
 
     def reset(self, process: int) -> None:
@@ -42,11 +42,13 @@ class Sessions:
         return process in self._subscribed
 
     def subscribed(self, process: int) -> list[int]:
-        """Return the places that the process has subscribed to."""
+        """Return the places that the process has subscribed to, none unless subscribing was its
+        last assignment."""
         return self._subscribed.get(process, [])
 
     def assign(self, process: int, places: list[int], *, subscribed: bool) -> None:
-        """Keep the positions in partitions that stay assigned, and forget the others."""
+        """Note that the process was assigned these places. Keep its positions in places that stay
+        assigned, and forget the others; a subscription forgets all."""
         held = self._current[process]
         self._current[process] = {p: held[p] for p in places if p in held}
         if subscribed:
@@ -56,7 +58,8 @@ class Sessions:
             self._subscribed.pop(process, None)
 
     def of_operation(self, process: int, *, kept: bool) -> Positions:
-        """Return the positions for the records of one operation. kept: the next operation continues
+        """Return the positions for the records of one operation: those of the process, or new ones
+        if it is subscribed, since its group may have rebalanced. kept: the next operation continues
         from where this one ends."""
         if process in self._subscribed:
             return Positions(self, {})

@@ -20,16 +20,17 @@ BLOCK = 1 << 20
 
 
 def lines(path: Path) -> Iterator[tuple[int, str]]:
-    """Yield (number, text) of each line, its line feed included. Raise HistoryError before the
-    first line if the file is not UTF-8."""
+    """Yield (number from 1, text) of each line, its line feed included, without a byte-order mark.
+    Raise HistoryError before the first line if the file is not UTF-8, or not a regular file."""
     for first, some in blocks(path):
         for number, line in enumerate(some, first):
             yield number, line.decode()
 
 
 def blocks(path: Path) -> Iterator[tuple[int, list[bytes]]]:
-    """Yield (number of the first line, lines) for each BLOCK bytes of lines. Raise HistoryError
-    before the first line if the file is not UTF-8."""
+    """Yield (number of the first line, lines) for about every BLOCK bytes of whole lines, without a
+    byte-order mark. Raise HistoryError before the first line if the file is not UTF-8, or not a
+    regular file."""
     require_regular(path)
     try:
         with path.open("rb") as file:
@@ -66,8 +67,8 @@ def _no_text(path: Path, byte: int) -> HistoryError:
 
 @contextmanager
 def without_collection() -> Iterator[None]:
-    """Switch the garbage collector's cycle search off: it would scan the parsed values, which have
-    no cycles, again and again."""
+    """Switch the garbage collector's cycle search off inside the `with` block: it would scan the
+    parsed values, which have no cycles, again and again."""
     was_enabled = gc.isenabled()
     gc.disable()
     try:

@@ -90,9 +90,11 @@ class Served:
 
 @dataclass(frozen=True)
 class Availability:
-    """The availability that the clients of a run saw. seconds: from the first request to the last
-    before the final phase. roles: producers, readers, and each group by its name; a gap of readers
-    begins when a record of their topic is acknowledged after the last one that they received."""
+    """The availability that the clients of a run saw before the final phase. operations, failed:
+    requests, and those without success. asked_until_s: the last request of all. seconds: from the
+    first request to the last. roles: producers, readers, and each group by its name; a gap of
+    readers begins when a record of their topic is acknowledged after the last one that they
+    received."""
 
     operations: int
     failed: int
@@ -137,7 +139,8 @@ class Availability:
         return f"{told} ({worst}: {shares[worst]:.1%})"
 
     def longest_gap(self) -> str:
-        """Return the longest gap of all, or of one role, in words."""
+        """Return in words the longest gap of all roles together or, if a single role had a longer
+        one, that with its name."""
         gaps = {name: role.longest_gap_s for name, role in self.roles.items()}
         worst = max(gaps, key=lambda name: gaps[name], default="")
         if not worst or gaps[worst] <= self.longest_gap_s:
@@ -153,7 +156,7 @@ def measure(path: Path) -> Availability:
 
 def measured(rows: pl.LazyFrame) -> Availability:
     """Return the availability (gaps, recovery after heals, share of errors) that these rows of a
-    history show."""
+    whole history show."""
     asked = rows.filter(IS_SERVICE)
     ended = pl.coalesce("t_complete_ns", "t_invoke_ns")
     before_the_end = asked.filter(~IS_FINAL)
@@ -254,8 +257,8 @@ def _served(gaps: pl.DataFrame, asked_ns: int) -> Served:
 
 
 def _gaps(within: pl.DataFrame, began_ns: int, ended_ns: int, start_ns: int) -> Iterator[Gap]:
-    """Yield the gaps between successes, before the first and after the last, while clients
-    asked."""
+    """Yield the gaps of at least GAP_NS between successes, before the first and after the last, in
+    order of time, while clients asked. within: time and operation of each success."""
     long = within.select(
         before="t_complete_ns",
         before_op="op_id",
@@ -292,7 +295,8 @@ def _recoveries(
 def opinion(found: Availability, bounds: Bounds = NOTHING_STATED) -> CheckerVerdict:
     """Return the verdict on the run's availability. Count only the bounds that the run states: that
     something succeeded after a heal proves nothing about records, so it must not make an unjudged
-    run valid. Without a bound the verdict is NOT_APPLICABLE, and its reason gives the measures."""
+    run valid. Without a bound the verdict is NOT_APPLICABLE, and its reason gives the measures; but
+    INVALID if nothing succeeded for PATIENCE_S after the last heal."""
     stated = sum(
         bound is not None for bound in (bounds.longest_gap_s, bounds.recovery_s, bounds.error_rate)
     )

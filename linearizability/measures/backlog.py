@@ -72,7 +72,8 @@ def backlog(path: Path) -> Backlog | None:
 
 
 def _times(start_ns: int, end_ns: int) -> pl.DataFrame:
-    """Return t_s and t_ns, the times at which the run is sampled."""
+    """Return t_s and t_ns, the times at which the run is sampled: the ends of its seconds,
+    SAMPLES_MAX of them at most."""
     seconds = (end_ns - start_ns) // NANOSECONDS + 1
     t_s = pl.int_range(0, seconds, -(-seconds // SAMPLES_MAX), eager=True).alias("t_s")
     second_ends_ns = start_ns + (pl.col("t_s") + 1) * NANOSECONDS

@@ -22,7 +22,7 @@ class Facts:
     seeks: frozenset[int] = frozenset()
 
     def spans_operations(self, operations: Collection[int]) -> bool:
-        """Return whether the anomaly needs several polls of one process, rather than one."""
+        """Return whether the anomaly's operations include several polls of one process."""
         by_process = Counter(self.polls[op][0] for op in operations if op in self.polls)
         return any(polls > 1 for polls in by_process.values())
 
@@ -49,7 +49,8 @@ def unless_rebalanced(operations: Collection[int], facts: Facts) -> bool:
 
 def between_polls(operations: Collection[int], facts: Facts) -> bool:
     """Return whether the anomaly is an error for Jepsen, which compares polls only with each other,
-    not with the position that a seek set."""
+    not with the position that a seek set, and allows what a rebalance between operations may
+    explain."""
     return facts.seeks.isdisjoint(operations) and unless_rebalanced(operations, facts)
 
 

@@ -47,7 +47,7 @@ NAMED_POLLS = ("poll_order", "poll_skips", "aborted_reads")
 
 
 def known_profile(profile: str) -> str:
-    """Return the profile. Raise HistoryError if there is none of this name."""
+    """Return the profile's name as it is. Raise HistoryError if there is none of this name."""
     if profile not in PROFILES:
         raise HistoryError(f"profile {profile!r} is not one of {', '.join(PROFILES)}")
     return profile
@@ -56,8 +56,10 @@ def known_profile(profile: str) -> str:
 def under_profile(
     verdict: Verdict, path: Path, profile: str, *, named_by_workload: Iterable[str] = ()
 ) -> Verdict:
-    """Return the verdict on the history `path` by the rules of a profile. Opinions that are not a
-    checker's (for example, that a recording is incomplete) are kept."""
+    """Return the verdict on the history `path` by the rules of a profile; unchanged for
+    "touchstone". Opinions that are not a checker's (for example, that a recording is incomplete)
+    are kept. named_by_workload: checkers that must have judged something. Raise HistoryError for an
+    unknown profile."""
     if known_profile(profile) == "touchstone":
         return verdict
     facts = _facts(path, verdict)

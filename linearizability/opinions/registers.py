@@ -40,7 +40,8 @@ MOST_NAMED = 20
 def judge_registers(
     path: Path | str, *, timeout_s: float = 60, memory_mib: int = 1024
 ) -> CheckerVerdict | None:
-    """Judge all registers of a history, or return None if it has none. Counted: operations."""
+    """Return the opinion on all registers of a history, or None if it has none. A search beyond
+    timeout_s or memory_mib is UNKNOWN. Counted: operations."""
     events = registers_of(history.scan(Path(path)))
     if events.is_empty():
         return None

@@ -51,7 +51,7 @@ _NEEDED = (
 
 
 def of_partitions(events: pl.LazyFrame) -> pl.LazyFrame:
-    """Return sends and polls, with the number of their partition (`place`).
+    """Return the sends and polls of partitions, with the number of their partition (`place`).
 
     A topic's id, which a producer does not learn and a raw read does, is filled in where the topic
     had only one (in a resolved history it is already: `ingest`).
@@ -71,7 +71,7 @@ def of_partitions(events: pl.LazyFrame) -> pl.LazyFrame:
 
 
 def partitions(events: pl.LazyFrame) -> pl.LazyFrame:
-    """Return topic, topic_id, partition of each, in order."""
+    """Return topic, topic_id, partition of each partition, in order."""
     return events.select(PARTITION).unique().sort(PARTITION, nulls_last=False)
 
 
@@ -96,7 +96,8 @@ def first_given(read: pl.LazyFrame) -> pl.LazyFrame:
 
 def appends(events: pl.LazyFrame) -> pl.LazyFrame:
     """Return the appends with known offsets: key, offset, value, op_id, record_index, process, lo,
-    hi and acked. The record entered the log at some time in [lo, hi]."""
+    hi and acked. The record entered the log at some time in [lo, hi]; hi is NEVER if only a poll,
+    and no acknowledgement, shows its offset (acked is false)."""
     sends = events.filter(pl.col("f") == F.SEND.value)
     durable = sends.filter(
         pl.col("acks") == -1, pl.col("type").is_in([Type.OK.value, Type.INFO.value])
@@ -214,8 +215,9 @@ def _evidence(placed: pl.LazyFrame, read: pl.LazyFrame) -> pl.LazyFrame:
 def _with_witness(
     late: pl.LazyFrame, proofs: pl.LazyFrame, bound: str, *, strictly: bool
 ) -> pl.LazyFrame:
-    """Return the late records, each with the operation whose completion came before the record was
-    sent although it proves a higher offset."""
+    """Return the late records, each with the operation (offset_witness, value_witness,
+    op_id_witness) that had ended at the time in column `bound`, before the record was sent, and
+    proves an offset above the record's (or its own offset, unless strictly)."""
     witnesses = proofs.select(
         *KEY,
         pl.col("hi").alias(bound),

@@ -35,7 +35,7 @@ drawing."""
 
 def find_executable() -> Path | None:
     """Return the path in $TOUCHSTONE_PORCUPINE if that is set, else the path at which `make setup`
-    installs the executable, or None if it is not there."""
+    installs the executable; None if no executable file is there."""
     named = os.environ.get("TOUCHSTONE_PORCUPINE")
     path = Path(named) if named else cache_directory() / "bin" / "porcupine-check"
     return path if path.is_file() and os.access(path, os.X_OK) else None
@@ -59,8 +59,9 @@ def check_by_executable(
     html: Path | None,
     annotations: Sequence[Annotation],
 ) -> Result:
-    """Return the executable's result for the operations of every key. Raise ValueError for a
-    malformed request, for example one that names no model."""
+    """Return the executable's result for the operations of every key: UNKNOWN if it is missing,
+    crashes, or exceeds a limit. html: the file to write a drawing to, if there is one. Raise
+    ValueError for a malformed request, for example one that names no model."""
     executable = find_executable()
     if executable is None:
         return Result(
@@ -102,8 +103,8 @@ def _opened_at_error(page: str) -> str:
 
 
 def _run(executable: Path, request: bytes, timeout_s: float) -> tuple[bytes, str | None]:
-    """Run the executable. Return its standard output, and the reason if it failed. Raise ValueError
-    if the executable finds the request invalid."""
+    """Run the executable with this request. Return its standard output, and None or the reason why
+    it failed or was stopped. Raise ValueError if the executable finds the request invalid."""
     try:
         process = subprocess.Popen(
             [executable],

@@ -71,11 +71,9 @@ class _Bound:
 
 
 def check_log(operations: Operations) -> list[LogVerdict]:
-    """Judge every key of a history of the model `partition_log`, smallest key first.
-
+    """Judge every key of a history of the model `partition_log`, smallest key first. A verdict is
     UNKNOWN where an append of unknown outcome may fill a hole among the known offsets: there a
-    search is needed.
-    """
+    search is needed. Raise ValueError for operations that the model does not allow (`_writers`)."""
     verdicts = []
     for key, index in operations.by_key():
         part = operations.take(index)
@@ -213,8 +211,8 @@ class _Log:
                 )
 
     def pin(self, row: _Row) -> _Row | None:
-        """Return an append of unknown outcome with the offset at which reads saw it, or None if no
-        read saw it."""
+        """Return an append of unknown outcome as one that ended NEVER at the offset at which reads
+        saw it, or None if no read saw it."""
         for i, value in enumerate(row.op.vals):
             if value in self.offset_of:
                 op = row.op._replace(status=OK, c=self.offset_of[value] - i)
