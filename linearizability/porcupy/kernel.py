@@ -98,8 +98,8 @@ class _Search:
         self.best: list[int] = []
 
     def run(self, budget: _Budget) -> bool:
-        """Return whether some order explains the operations. Raise _Limit if the search takes too
-        long."""
+        """Return whether some order explains the operations; `best` is then that order, else the
+        longest one found. Raise _Limit if the search takes too much time or memory."""
         while True:
             self._take_reads()
             if self.next[0] == self.end:
@@ -165,7 +165,8 @@ class _Search:
         return self.next[last.event]
 
     def _put_back_reads(self) -> bool:
-        """Undo the reads taken last. Return False if no other order is left to try."""
+        """Undo the read-only operations at the end of those taken. Return False if nothing else was
+        taken, so that no other order is left to try."""
         while self.taken and self.taken[-1].read_only:
             self._put_back()
         return bool(self.taken)
@@ -178,7 +179,8 @@ class _Search:
 def check_by_kernel(
     model: PythonModel, operations: Operations, *, timeout_s: float, memory_mib: int
 ) -> Result:
-    """Search for an order of the operations of every key in Python, and return the result."""
+    """Search for an order of the operations of every key in Python, and return the result.
+    timeout_s is for all keys together, memory_mib for each; beyond them a key is UNKNOWN."""
     budget = _Budget(time.monotonic() + timeout_s, memory_mib << 20)
     return combine(
         _check_key(model, index, operations.take(index), budget) for _, index in operations.by_key()
@@ -211,8 +213,8 @@ def _check_key(
 
 
 def _blocked(operations: Operations, placed: list[int]) -> Column:
-    """Return the operations that could not follow the longest order found, in the order of their
-    returns."""
+    """Return the operations outside the longest order found (`placed`) that were in progress when
+    the first of them returned, in the order of their returns."""
     waiting = np.setdiff1d(np.arange(len(operations)), np.array(placed, dtype=np.int64))
     waiting = waiting[np.argsort(operations.ends[waiting], kind="stable")]
     still_open: Column = waiting[operations.call[waiting] <= operations.ends[waiting[0]]]

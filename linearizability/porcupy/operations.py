@@ -104,7 +104,7 @@ class Operations:
             yield key, order[start:end]
 
     def take(self, index: Column | Sequence[int]) -> Operations:
-        """Return these operations alone, in this order."""
+        """Return these operations alone (numbers of operations, in this order)."""
         chosen = np.asarray(index, dtype=np.int64)
         spans = zip(self._starts[chosen].tolist(), self.vlen[chosen].tolist(), strict=True)
         pieces = [self.vals[start : start + count] for start, count in spans]
@@ -146,8 +146,8 @@ class OperationsBuilder:
         self._labels.append(label)
 
     def build(self) -> Operations:
-        """Return the operations as columns. Raise ValueError naming the first impossible
-        operation."""
+        """Return the operations as columns. Raise ValueError for an operation that returns before
+        it was called, naming the first."""
         table = np.array(self._rows, dtype=np.int64).reshape(-1, len(COLUMNS))
         columns = {name: table[:, i] for i, name in enumerate(COLUMNS)}
         labels = tuple(self._labels) if any(self._labels) else ()

@@ -75,8 +75,8 @@ def judge_partition_logs(
 ) -> list[PartitionLogResult]:
     """Judge every partition with an append whose place is known.
 
-    confirm: have porcupine judge too.  html_dir: where it draws broken partitions (the first
-    MOST_DRAWINGS).  timeout_s, memory_mib: of each search.
+    confirm: have porcupine judge too. html_dir: the folder into which it draws the first
+    MOST_DRAWINGS broken partitions; None: it draws none. timeout_s, memory_mib: of each search.
     """
     logs, limits = logs_of(events), _Limits(timeout_s, memory_mib)
     found = (
@@ -111,8 +111,8 @@ def _by_kernel(
 
 
 def _confirm_valid(results: dict[int, PartitionLogResult], logs: Logs, limits: _Limits) -> None:
-    """Confirm by porcupine, window by window, the partitions that the kernel found valid. A
-    contradiction between the two makes the result UNKNOWN."""
+    """Have porcupine search, window by window, the partitions that the kernel found valid, and put
+    what it finds into `results`. A contradiction between the two makes the result UNKNOWN."""
     good = {pid for pid, result in results.items() if result.verdict is Validity.VALID}
     if not good:
         return
@@ -135,7 +135,8 @@ def _with_search(
     result: PartitionLogResult, judged: Sequence[PartitionResult], asked: int, reason: str | None
 ) -> PartitionLogResult:
     """Return a valid partition with the result of the search. The kernel needs no confirmation (it
-    is exact); only a contradiction changes the verdict."""
+    is exact); only a contradiction changes the verdict, to UNKNOWN. judged: its windows that were
+    searched; asked: how many there are; reason: why the search ended early, if it did."""
     searched = sum(part.operations for part in judged)
     verdicts = {part.verdict for part in judged}
     if Validity.INVALID in verdicts:
@@ -167,7 +168,9 @@ def _confirm_broken(
     html_dir: Path | None,
     limits: _Limits,
 ) -> None:
-    """Have porcupine search, and draw, the window around each broken partition's first anomaly."""
+    """Have porcupine search, and draw, the window around the first anomaly of each of the first
+    MOST_DRAWINGS broken partitions, and put what it finds into `results`. If it finds a legal order
+    there, the result becomes UNKNOWN."""
     for drawn, pid in enumerate(p for p, r in results.items() if r.verdict is Validity.INVALID):
         if drawn >= MOST_DRAWINGS:
             results[pid] = replace(results[pid], reason="not drawn: too many partitions are broken")
@@ -204,7 +207,8 @@ def _confirm_broken(
 
 
 def _file_name(result: PartitionLogResult) -> str:
-    """Return a file name without characters that topic names of foreign histories may hold."""
+    """Return the name of the partition's drawing, without characters that topic names of foreign
+    histories may hold."""
     topic = re.sub(r"[^A-Za-z0-9._-]", "_", result.topic)
     namesake = f"-{result.topic_id[:8]}" if result.topic_id else ""
     return f"append_order-{topic}{namesake}-{result.partition}.html"

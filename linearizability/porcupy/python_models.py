@@ -22,11 +22,9 @@ def _nothing_is_read_only(_op: Op) -> bool:
 
 @dataclass(frozen=True)
 class PythonModel:
-    """A sequential specification.
-
-    is_read_only(op): whenever op can happen, it leaves the state as it is. Such operations are
-    linearized at once, which shortens the search.
-    """
+    """A sequential specification. init: the first state. step(state, op): the next state, or None
+    if op cannot happen now. is_read_only(op): whenever op can happen, it leaves the state as it is.
+    Such operations are linearized at once, which shortens the search."""
 
     init: Hashable
     step: Callable[[Any, Op], Hashable | None]

@@ -61,8 +61,9 @@ def logs_of(events: pl.LazyFrame) -> Logs:
 
 
 def tiles(logs: Logs, most_operations: int) -> tuple[Operations, list[int]]:
-    """Cut whole partitions into windows of consecutive appends; return them and the partition
-    number of each key. Beyond about `most_operations`, leave windows out evenly."""
+    """Cut whole partitions into windows of TILE_APPENDS consecutive appends, with the polls that
+    received one of them. Return the operations, in which each window has its own key, and the
+    partition number of each key. Beyond about `most_operations`, leave windows out evenly."""
     placed = (
         logs.appends.sort("pid", "offset", "op_id")
         .unique(["pid", "offset"], keep="first", maintain_order=True)
@@ -120,8 +121,9 @@ def _columns(rows: pl.DataFrame) -> Operations:
 
 
 def window(logs: Logs, pid: int, offset: int, op_ids: Sequence[int]) -> Operations:
-    """Return the operations of a kernel's anomaly (its offset, its op_ids) and those around it,
-    labelled for the drawing."""
+    """Return the operations of a kernel's anomaly (its offset, its op_ids) and those nearest to it
+    in time, up to DRAWN_APPENDS and DRAWN_POLLS, labelled for the drawing. pid: the partition's
+    number."""
     placed = logs.appends.filter(pl.col("pid") == pid)
     polled = (
         logs.polls.filter(pl.col("pid") == pid)
@@ -153,8 +155,8 @@ def _contradicting(placed: pl.DataFrame, offset: int, op_ids: Sequence[int]) -> 
 
 
 def _not_crowded(polled: pl.DataFrame) -> pl.DataFrame:
-    """Return the polls without those that would make more of them concurrent than a drawing can
-    show; the first ones and those that the anomaly names stay."""
+    """Return the polls without those that would overlap with DRAWN_POLLS_AT_ONCE kept before them;
+    those that the anomaly names stay."""
     kept: list[tuple[int, int]] = []
     keep = []
     for lo, hi, involved in polled.select("lo", "hi", "involved").iter_rows():
@@ -231,8 +233,8 @@ def _lanes(intervals: Sequence[tuple[int, int, int]]) -> list[int]:
 
 
 def faults(events: pl.LazyFrame) -> list[Annotation]:
-    """Return the faults as bands for the drawing: each from its start to the end of the next
-    heal."""
+    """Return the faults as bands for the drawing: each from its start to the end of the next heal,
+    or to NEVER."""
     rows = (
         events.filter(pl.col("f") == F.NEMESIS.value)
         .select("t_invoke_ns", "t_complete_ns", "detail")

@@ -36,6 +36,6 @@ def columns(fields: Mapping[str, pl.Expr], prefix: str) -> list[pl.Expr]:
 
 
 def occurring(rows: pl.LazyFrame, fields: Mapping[str, pl.Expr]) -> dict[str, pl.Expr]:
-    """Return the fields that are not null in all of these rows."""
+    """Return those of the fields that some of these rows have."""
     told = collect(rows.select(field.is_not_null().any().alias(n) for n, field in fields.items()))
     return {name: field for name, field in fields.items() if told[name].item()}

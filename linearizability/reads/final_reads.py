@@ -19,9 +19,10 @@ from linearizability.ingest import (
 
 
 def whole_reads(events: pl.LazyFrame) -> pl.LazyFrame:
-    """Return the range of offsets that each complete read covered. Under read_committed a reader
-    cannot pass the last stable offset; where that is not recorded, such a read counts only in
-    partitions without transactions."""
+    """Return (start, end, proof): the offsets from start up to, not including, end that each
+    complete read covered, and its operation. Under read_committed a reader cannot pass the last
+    stable offset; where that is not recorded, such a read counts only in partitions without
+    transactions. Reads without a high watermark are left out."""
     transactional = (
         events.filter(IS_SEND & pl.col("txn").is_not_null())
         .select(*KEY, transactional=pl.lit(True))
@@ -44,8 +45,9 @@ def whole_reads(events: pl.LazyFrame) -> pl.LazyFrame:
 
 
 def unseen(events: pl.LazyFrame, durable: pl.Expr) -> pl.LazyFrame:
-    """Return each durable send that a whole read should have found and no successful poll
-    delivered. late: only raw readers received it."""
+    """Return each send that fulfils `durable`, that a whole read should have found, and that no
+    successful poll delivered (for a read by a consumer: to a consumer). late: only raw readers
+    received it."""
     given = (
         events.filter(IS_DATA & IS_OK)
         .group_by(*KEY, "value")
@@ -62,8 +64,9 @@ def unseen(events: pl.LazyFrame, durable: pl.Expr) -> pl.LazyFrame:
 
 
 def expected(events: pl.LazyFrame, durable: pl.Expr) -> pl.LazyFrame:
-    """Return each durable send that a complete read should have found. raw: whether that read was a
-    raw one."""
+    """Return each send that fulfils `durable` and that a complete read should have found, since it
+    was acknowledged before and lies within the read, once for each such read. raw: whether that
+    read was a raw one."""
     sent = events.filter(durable).select(*KEY, "value", "offset", "op_id", acked_ns="t_complete_ns")
     began = events.filter(WHOLE_READ).select(
         *KEY, "high_watermark", read_ns="t_invoke_ns", proof="op_id", raw=BY_RAW_CLIENT

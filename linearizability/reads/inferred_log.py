@@ -46,7 +46,8 @@ PROVEN_POLL = HAS_RECORD & BELOW_HIGH_WATERMARK
 
 
 def inferred_log(events: pl.LazyFrame) -> pl.LazyFrame:
-    """Return one row per distinct (partition, offset, value, control) that an operation proves."""
+    """Return one row per distinct (partition, offset, value, control) that an operation proves.
+    outcome is null if the rows of an entry contradict each other, or none has one."""
     is_poll = PROVEN_POLL
     outcome = pl.col("outcome")
     return (
@@ -62,7 +63,8 @@ def inferred_log(events: pl.LazyFrame) -> pl.LazyFrame:
 
 def latest_asked(records: pl.LazyFrame, acked: pl.LazyFrame) -> pl.LazyFrame:
     """Return the records, each with the last request (latest_ns, latest_op) of the acknowledged
-    sends whose record is at its offset or below: the record was appended after that request."""
+    sends whose record is at its offset or below, null without one: the record was appended after
+    that request."""
     invoked_ns = pl.col("t_invoke_ns")
     is_latest = (invoked_ns > pl.col("latest_ns").shift(1).over(KEY)).fill_null(True)
     latest = (
@@ -92,7 +94,8 @@ def log_starts(events: pl.LazyFrame) -> pl.LazyFrame:
 
 
 def at_or_above_log_start(rows: pl.LazyFrame, events: pl.LazyFrame) -> pl.LazyFrame:
-    """Return those rows whose offset was not removed by retention or DeleteRecords."""
+    """Return those rows whose offset lies at or above the highest log start that `events` name, so
+    that neither retention nor DeleteRecords removed it."""
     return (
         rows.join(log_starts(events), on=KEY, how="left")
         .filter(pl.col("offset") >= pl.col("log_start_max").fill_null(0))

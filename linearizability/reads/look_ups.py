@@ -144,7 +144,8 @@ def _reach(events: pl.LazyFrame) -> pl.LazyFrame:
 
 
 def _timed_records(events: pl.LazyFrame) -> pl.LazyFrame:
-    """Return the records that were read with a timestamp, one row for each offset."""
+    """Return the data records that were read with a timestamp, one row for each offset (the latest
+    timestamp, if reads differ): proof_offset, proof_ms, proof_op."""
     is_timed = HAS_RECORD & (pl.col("f") == F.POLL.value) & (pl.col("timestamp_ms") >= 0)
     return (
         events.filter(is_timed & pl.col("control").is_null())

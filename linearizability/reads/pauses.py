@@ -197,7 +197,8 @@ def _given(events: pl.LazyFrame) -> pl.LazyFrame:
 
 
 def _with_lost(given: pl.LazyFrame, lost: pl.DataFrame) -> pl.LazyFrame:
-    """Return the rows of `_given` with a row for each lost poll and partition of its reader."""
+    """Return the rows of `_given`, and for each lost poll that names no partition a row in each
+    partition of its reader, in the order of operations."""
     if lost.is_empty():
         return given
     readers = given.select("reader", *READER).unique()
@@ -214,9 +215,11 @@ def _with_lost(given: pl.LazyFrame, lost: pl.DataFrame) -> pl.LazyFrame:
 
 
 def _paused(given: pl.LazyFrame) -> pl.LazyFrame:
-    """Return _PAUSED: the last record that each reader received, and the time of its next request.
-    lost_ns: the end of the lost polls since that record. An assignment may keep the position or set
-    it back, so records received before it are not missed."""
+    """Return _PAUSED: a pause for each row of `_given` from the reader's first assignment, position
+    or record on, with the last offset that the reader had received or passed (before), and the time
+    of its next such row (until_ns). lost_ns: the end of the lost polls since that record. An
+    assignment may keep the position or set it back, so records received before it are not
+    missed."""
 
     def last(column: str, where: pl.Expr) -> pl.Expr:
         return pl.when(where).then(pl.col(column)).forward_fill().over("reader")
@@ -293,9 +296,9 @@ def _waited_for(paused: pl.LazyFrame, known: pl.LazyFrame) -> pl.LazyFrame:
 
 
 def known(events: pl.LazyFrame, ends: pl.LazyFrame) -> pl.LazyFrame:
-    """Return the records that readers must be given, once for each isolation level: place,
-    committed, offset, value, op_id and known_ns, the time from which on the record is known to be
-    readable."""
+    """Return the records that readers must be given, once for each isolation level (committed) and
+    offset: place, committed, offset, value, op_id and known_ns, the time from which on the record
+    is known to be readable, because it or a record above it was."""
     acknowledged, stable = _acknowledged(events, ends)
     given = (
         events.filter(IS_READ & pl.col("t_complete_ns").is_not_null())
@@ -323,9 +326,10 @@ def known(events: pl.LazyFrame, ends: pl.LazyFrame) -> pl.LazyFrame:
 
 
 def _acknowledged(events: pl.LazyFrame, ends: pl.LazyFrame) -> tuple[pl.LazyFrame, pl.LazyFrame]:
-    """Return two tables of place, offset, value, op_id and known_ns. known_ns in the first: the
-    time at which the record was acknowledged. In the second, for readers of committed records: the
-    time from which on no earlier transaction was open."""
+    """Return two tables of acknowledged records: place, offset, value, op_id and known_ns. In the
+    first, known_ns is the time of the acknowledgement. The second is for readers of committed
+    records: it has only plain and committed ones, and known_ns is the time from which on no
+    transaction that may lie before the record was open."""
     sends = events.filter(IS_SEND & (pl.col("type") != Type.FAIL.value)).join(
         ends, on="txn", how="left", maintain_order="left"
     )

@@ -19,8 +19,8 @@ IS_RAW = PROVEN_POLL & pl.col("producer_id").is_not_null()
 
 
 def raw_records(events: pl.LazyFrame) -> pl.LazyFrame:
-    """Return the records of raw reads as they were read, each with the offset that was read before
-    it."""
+    """Return the records of raw reads, control records included, as they were read, each with the
+    offset that was read before it in the same read (null for the first)."""
     return (
         events.filter(IS_RAW)
         .select(

@@ -35,13 +35,14 @@ IS_JUMP = pl.col("offset") > pl.col("before") + 1
 
 
 def starts(events: pl.LazyFrame) -> pl.LazyFrame:
-    """Return the start of each reader: SESSION, `start`, `op_id` and `t_invoke_ns`."""
+    """Return each recorded start of a reader: SESSION, `start`, `op_id` and `t_invoke_ns`."""
     return events.filter(IS_START).select(*SESSION, "op_id", "t_invoke_ns", start=START)
 
 
 def first_steps(events: pl.LazyFrame) -> pl.LazyFrame:
-    """Return the first record of each session whose start is recorded, in the form of `steps`.
-    before: the offset just below the start; before_op: the operation that set the start."""
+    """Return the first record of each session whose start is recorded (the last one before it, if
+    there are several), in the form of `steps`. before: the offset just below the start; before_op:
+    the operation that set the start."""
     begun = collect(
         starts(events)
         .group_by(SESSION)

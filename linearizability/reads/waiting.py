@@ -60,7 +60,7 @@ def waiting(events: pl.LazyFrame, shortest_ns: int) -> pl.DataFrame:
 
 
 def bounds(events: pl.LazyFrame) -> tuple[int, int]:
-    """Return the times at which the run began and ended."""
+    """Return the times at which the run began and ended; (0, 0) without rows."""
     last = pl.max_horizontal("t_invoke_ns", "t_complete_ns").max()
     began, ended = collect(events.select(pl.col("t_invoke_ns").min(), ended=last)).row(0)
     return began or 0, ended or 0
@@ -73,7 +73,8 @@ def turns_of(events: pl.LazyFrame) -> pl.LazyFrame:
 
 
 def polls_of(polls: pl.LazyFrame, who: pl.DataFrame) -> pl.DataFrame:
-    """Return `Polls` from one row per record."""
+    """Return the polls of these readers in the form of ASKED. polls: one row per record. who: the
+    WHOSE columns."""
     return collect(
         polls.join(who.lazy(), on=WHOSE, how="semi", nulls_equal=True)
         .group_by(*WHOSE, "op_id")
@@ -119,8 +120,8 @@ ASKED: dict[str, Any] = {
 def _undisturbed(
     paused: pl.DataFrame, turns: pl.DataFrame, faults: pl.DataFrame, shortest_ns: int
 ) -> pl.DataFrame:
-    """Return the parts of pauses between faults that are long enough and end before the reader's
-    positions are set again."""
+    """Return the parts of pauses between faults that last at least shortest_ns and end before the
+    reader's positions are set again."""
     parts = paused.with_row_index("pause").join(undisturbed(faults), how="cross")
     found = []
     for own in WHOSE:

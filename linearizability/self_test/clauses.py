@@ -26,8 +26,9 @@ MUTATORS: Mapping[str, Mapping[Mutator, frozenset[str]]] = {
 
 
 def broken(name: str, rows: list[Row], rng: Random) -> list[Row] | None:
-    """Return the history (`model.rows_with_truth`) with one anomaly that checker `name` must find,
-    or None if there is no room."""
+    """Return the history (`model.rows_with_truth`) changed by a random mutator of this checker, so
+    that it has one anomaly which the checker must find. Return None if that mutator finds no place
+    for it."""
     return rng.choice([*MUTATORS[name]])(rows, rng)
 
 

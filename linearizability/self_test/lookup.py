@@ -68,8 +68,8 @@ def without_reads_of(rows: list[Row], send: Row) -> list[Row]:
 
 
 def if_still_durable(rows: list[Row], send: Row) -> list[Row] | None:
-    """Return the rows, or None if they no longer prove that the send's transaction has
-    committed."""
+    """Return the rows, or None if they no longer prove how the send's transaction ended. A plain
+    send needs no proof."""
     is_told = send["txn"] is None or send["txn"] in ends_told(rows)
     return rows if is_told else None
 
@@ -114,7 +114,8 @@ def log_end_of(rows: list[Row], partition: int) -> int:
 
 
 def another_read(read: Row, **changes: object) -> Row:
-    """Return a row in which a reader that reads nothing else receives the same record."""
+    """Return a row in which a reader that reads nothing else receives the same record. It is
+    operation and process NOT_OURS in group `late`, unless `changes` say otherwise."""
     own = {"op_id": NOT_OURS, "process": NOT_OURS, "session": 0, "group": "late"}
     return {**read, "record_index": 0, **own, **changes}
 
@@ -149,7 +150,9 @@ def between_others(rows: list[Row]) -> list[Row]:
 
 
 def leader_knew(rows: list[Row], first: Row, second: Row) -> bool:
-    """Return whether the leader certainly had an earlier record of the producer that sent both."""
+    """Return whether the leader certainly had an earlier record of the producer that sent both: an
+    earlier send of the process was acknowledged and none failed, and a raw read that shows their
+    producer id shows it at a lower offset, too."""
     values = {first["value"], second["value"]}
     here = [row for row in rows if row.get("partition") == first["partition"]]
     earlier = [
@@ -202,7 +205,8 @@ def raw_records(rows: list[Row]) -> list[Row]:
 
 
 def neighbours(records: list[Row]) -> list[tuple[Row, Row]]:
-    """Return each record with the one before it in the same partition and read."""
+    """Return (a, b) for each record b that follows a record a of the same partition and read.
+    records: in the order of reading."""
     return [
         (a, b)
         for a, b in pairwise(records)
@@ -235,7 +239,8 @@ def is_whole(row: Row) -> bool:
 
 def leaders_answer(rows: list[Row], place: Row, log_start: int, number: int = 0) -> Row:
     """Return the row of an answer by the leader of the place's epoch, after the end of all other
-    operations: its log start, and a high watermark above every offset."""
+    operations: its log start, and a high watermark above every offset. number: to tell several such
+    answers apart, the later ones higher."""
     at_ns = over_ns(rows) + 1 + 2 * number
     return {
         "f": F.POLL.value,
@@ -267,7 +272,7 @@ def with_contents(rows: list[Row]) -> list[Row]:
 
 
 def nothing_of(row: Row) -> Row:
-    """Return the row of a poll that was answered without records, made from the row of a received
+    """Return the row of a successful poll that received nothing, made from the row of a received
     record."""
     told = ("topic", "topic_id", "partition", "offset", "value")
     kept = {column: value for column, value in row.items() if column not in told}

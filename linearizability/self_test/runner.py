@@ -191,8 +191,8 @@ def _judge_broken(known: dict[int, list[Row]], result: SelfTest) -> None:
 
 
 def _planted(name: str, known: dict[int, list[Row]]) -> Iterator[tuple[int, Mutator, list[Row]]]:
-    """Yield (number, mutator, rows) of the broken histories that the mutators of one rule make from
-    these valid ones."""
+    """Yield (seed, mutator, rows) of the broken histories that the mutators of one checker make
+    from these valid ones, by seed."""
     for seed, rows in known.items():
         for mutate in MUTATORS[name]:
             broken = mutate(rows, Random(f"{seed}:{mutate.__name__}"))

@@ -23,8 +23,9 @@ _OUTCOMES = {"commit": COMMITTED, "abort": ABORTED}
 
 
 def with_truth(rows: Iterable[Row], ends: dict[int, str]) -> list[Row]:
-    """Return the rows with `_txn`, the transaction that wrote the row's record, and `_end`, the
-    transaction's true outcome. ends: the outcomes of the transactions that ended."""
+    """Return the rows, changed in place, with `_txn` on polls, the transaction that wrote the row's
+    record, and `_end`, that transaction's true outcome (on other rows: the own transaction's).
+    ends: the outcomes of the transactions that ended."""
     found = list(rows)
     writers = {row["value"]: row["txn"] for row in found if row["f"] == F.SEND}
     for row in found:
@@ -43,9 +44,9 @@ def stripped(rows: list[Row]) -> list[Row]:
 
 
 def ends_told(rows: Iterable[Row]) -> dict[int, str]:
-    """Return the outcome of each transaction whose end these rows prove: a commit, by its
-    acknowledgement; an abort, by its acknowledgement if no commit was ever asked for; either, by
-    one raw read that shows a record of the transaction and its marker behind it."""
+    """Return transaction -> its true outcome (`_end`), for those whose end these rows prove: a
+    commit, by its acknowledgement; an abort, by its acknowledgement if no commit was ever asked
+    for; either, by one raw read that shows a record of the transaction and its marker."""
     ends: dict[int, str] = {}
     answered: dict[str, set[int]] = {"commit": set(), "abort": set()}
     commits_asked: set[int] = set()

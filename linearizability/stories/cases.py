@@ -85,7 +85,8 @@ def _when(
 
 
 def _last_there(record: Record) -> int:
-    """Return the last time at which a record was known to be in the log."""
+    """Return the last time at which a record was known to be in the log: when it was acknowledged
+    (or sent), or when a reader last received it. The record must have a send or such a read."""
     known = [record.seen["t_invoke_ns"]] if record.seen is not None else []
     if record.send is not None:
         acked = record.send["t_complete_ns"]
@@ -99,7 +100,8 @@ def _ended(row: Row, scene: Scene) -> int:
 
 
 def _episode(since_ns: int, until_ns: int, scene: Scene) -> int | None:
-    """Return the number of the first group of faults in progress during the anomaly, or None."""
+    """Return the number of the first group of overlapping faults that were in progress at some time
+    between the two, or None."""
     since, until = scene.seconds(since_ns), scene.seconds(until_ns)
     for number, faults in enumerate(scene.episodes):
         if faults[0].start_s <= until and max(fault.end_s for fault in faults) >= since:

@@ -44,13 +44,14 @@ def _known(checker: str, kind: str) -> tuple[Family, str]:
 
 
 def precedence(checker: str) -> int:
-    """Return a checker's place in the order of MEANINGS; of several checkers, the story quotes the
-    one with the lowest."""
+    """Return a checker's place in the order of MEANINGS, the last place for an unknown one; of
+    several checkers, the story quotes the one with the lowest."""
     names = list(MEANINGS)
     base = base_of(checker)
     return names.index(base) if base in names else len(names)
 
 
 def base_of(checker: str) -> str:
-    """Return the name of the checker that an opinion belongs to."""
+    """Return the name of the checker that an opinion belongs to: the first word of the opinion's
+    name."""
     return checker.split(" ", maxsplit=1)[0]

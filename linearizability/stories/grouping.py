@@ -47,7 +47,8 @@ def with_groups(verdict: Verdict, history: pl.LazyFrame) -> Verdict:
 def groups_of(
     cases: Sequence[Case], checkers: Mapping[str, CheckerVerdict], scene: Scene
 ) -> Iterator[Group]:
-    """Yield the groups, the most serious first."""
+    """Yield the groups of these cases, the most serious first, numbered from 1. checkers: the
+    opinions that the cases come from."""
     parts = sorted(_together(cases), key=_rank)
     first: dict[tuple[str, Family], int] = {}
     for number, part in enumerate(parts, start=1):
@@ -76,7 +77,7 @@ def groups_of(
 
 
 def _is_cut(cases: Sequence[Case], checkers: Mapping[str, CheckerVerdict]) -> bool:
-    """Return whether the verdict keeps only some of the anomalies of a checker."""
+    """Return whether the verdict keeps only some of the anomalies of a checker of these cases."""
     opinions = [checkers[name] for name in {case.checker for case in cases}]
     return any(opinion.anomaly_count > len(opinion.anomalies) for opinion in opinions)
 

@@ -34,7 +34,8 @@ RECORD = ["topic", "partition", "value", "offset"]
 
 
 def numbers_in(message: str) -> tuple[list[int], list[int]]:
-    """Return the offsets that a sentence names, and its other numbers."""
+    """Return the offsets that a sentence names, and its other numbers: each once, NUMBERS_MAX of
+    both at most, and only those of 64 bits."""
     offsets = [int(n) for found in OFFSETS.findall(message) for n in NUMBER.findall(found)]
     rest = OFFSETS.sub(" ", message)
     others = [int(number) for number in NUMBER.findall(rest)]
@@ -76,9 +77,9 @@ class Mentions:
         return IS_RECORD & ((named & (is_send | value | offset)) | (value & (is_send | offset)))
 
     def records(self, rows: pl.DataFrame) -> pl.DataFrame:
-        """Return (i, topic, partition, …) for each record that anomaly number i speaks of, found by
-        the values, offsets and operations that the anomaly names. rows: those that pass
-        `rows_of_interest`."""
+        """Return (i, topic, partition, value, offset) for up to RECORDS_MAX records that anomaly
+        number i speaks of, found by the values, offsets and operations that the anomaly names.
+        rows: those that pass `rows_of_interest`."""
         sends = rows.filter((pl.col("f") == F.SEND.value) & (pl.col("type") != Type.FAIL.value))
         by_op = self.operations.join(self.places, on="i").rename(
             {"topic": "own_topic", "partition": "own_partition"}

@@ -12,10 +12,10 @@ class Group:
     """Anomalies with one cause: the same records, or the same fault, or the same partition.
 
     number: its rank, from 1. members: checker -> positions among the anomalies that the verdict
-    keeps of it. example: the member that the story tells in full. records: the number of records
-    that the most serious members name. from_s, to_s: when it happened, in seconds since the first
-    invocation. fault: the fault in progress, or the next one. like: the number of the first group
-    of the same kind, None for that group itself.
+    keeps of it. example: the member that the story tells in full, as (checker, position). records:
+    the number of records that the most serious members name. from_s, to_s: when it happened, in
+    seconds since the first invocation. fault: the faults in progress then, or None. like: the
+    number of the first group of the same kind, None for that group itself.
     """
 
     number: int

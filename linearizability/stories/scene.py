@@ -71,8 +71,9 @@ class Record:
 class Scene:
     """The facts around the anomalies. Times of rows are nanoseconds of the history's clock.
 
-    episodes: groups of faults that overlap. operations: op_id -> its first row. ends: partition ->
-    the last reading of its whole log. roles: process -> "writer" or "reader".
+    episodes: groups of faults that overlap. operations: op_id -> its first row. records: position
+    of an anomaly -> the records that it names. ends: partition -> the last reading of its whole
+    log. writers: the processes that sent records.
     """
 
     start_ns: int
@@ -88,7 +89,8 @@ class Scene:
         return (ns - self.start_ns) / NANOSECONDS
 
     def role(self, row: Row) -> str:
-        """Return the name of the process that did the operation, such as "writer 3 (confluent)"."""
+        """Return the name of the process that did the operation, such as "writer 3 (confluent)". A
+        negative process number stands for the end of an imported history."""
         process = row["process"]
         role = "writer" if process in self.writers else "reader"
         if row["final"] and process not in self.writers:

@@ -162,7 +162,8 @@ def _seen(record: Record, scene: Scene) -> Iterator[str]:
 
 
 def _faults_then(since_ns: int, faults: Sequence[Fault], scene: Scene) -> str:
-    """Return a sentence that names the faults under way at that time, or the next one."""
+    """Return a sentence that names these faults, or says that the history, or that time, has none.
+    It begins with "Then" if they began after `since_ns`."""
     if not scene.episodes:
         return "The history holds no fault."
     if not faults:
@@ -180,7 +181,8 @@ def _labels(faults: Sequence[Fault]) -> str:
 
 
 def _now(record: Record, scene: Scene) -> Iterator[str]:
-    """Yield a sentence about what occupies the record's offset at the end."""
+    """Yield sentences about what occupies the record's offset at the end, and where the record is
+    instead; none if it is where it should be."""
     place = f"{record.topic}-{record.partition}"
     if record.offset is None or record.offset in record.stands_at:
         if len(record.stands_at) > 1:
@@ -219,7 +221,8 @@ def _found(record: Record, scene: Scene) -> str:
 
 
 def _extent(part: Sequence[Case], records: int, scene: Scene) -> str:
-    """Return a sentence about the damage of one cause: anomalies by checker, records, and times."""
+    """Return a sentence about the damage of one cause: its anomalies, also by checker, and, for
+    several records, their number and the first and last time."""
     counts = Counter(case.checker for case in part)
     by = ", ".join(f"{name} {count:,}" for name, count in counts.items())
     first = scene.seconds(min(case.when_ns[0] for case in part))
@@ -237,7 +240,8 @@ def _proof(operations: Sequence[int]) -> str:
 
 
 def _cut_short(part: Sequence[Case], checkers: Mapping[str, CheckerVerdict]) -> Iterator[str]:
-    """Yield that there are more anomalies than the verdict keeps, where there are."""
+    """Yield a sentence for each checker of these cases of whose anomalies the verdict keeps only
+    some."""
     for name in dict.fromkeys(case.checker for case in part):
         opinion = checkers[name]
         if name != base_of(name):

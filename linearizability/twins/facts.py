@@ -16,7 +16,8 @@ Found = set[tuple[str, tuple[int, ...], tuple[Any, ...]]]
 
 
 def resolve(rows: list[Row]) -> list[Row]:
-    """Return the rows with topic ids filled in and `outcome` added, as `ingest` does."""
+    """Return copies of the rows with topic ids and `place` filled in, and with the facts about
+    their transactions and `outcome` added, as `ingest` does."""
     ids: dict[Any, set[Any]] = {}
     for row in rows:
         if row["topic"] is not None and row["topic_id"] is not None:
@@ -48,8 +49,8 @@ def resolve(rows: list[Row]) -> list[Row]:
 
 
 def longest_ns(rows: list[Row]) -> int | None:
-    """Return the longest transaction time-out of any producer, or None unless all have reported
-    theirs."""
+    """Return the longest transaction time-out of any producer in nanoseconds, or None unless every
+    process that began a transaction has reported its own."""
     told: dict[Any, int] = {}
     for row in rows:
         if (row["f"], row["type"]) == ("init_producer", "ok") and row["settings"]:
@@ -124,7 +125,8 @@ def _send_outcome(
 
 def _told(rows: list[Row], txn: int | None) -> Row:
     """Return how a transaction ended, as far as its client knows: the first acknowledgement of an
-    end (end_ns, end_op), and `told`: "commit" if only a commit was acknowledged. If no commit was
+    end (end_ns, end_op), when a commit was first requested and acknowledged (commit_asked_ns,
+    commit_done_ns), and `told`: "commit" if only a commit was acknowledged. If no commit was
     requested: "abort" if one was acknowledged, else "unasked". Otherwise "unknown"."""
     ends = [
         r for r in rows if txn is not None and r["txn"] == txn and r["f"] in ("commit", "abort")

@@ -23,7 +23,8 @@ def settings_told(rows: list[Row], place: Any) -> list[tuple[dict[str, str], Row
 
 
 def raw_reads(rows: list[Row]) -> list[list[Row]]:
-    """Return the records of each raw read of a partition, in the order of reading."""
+    """Return the records and markers of each raw read of a partition of one replica, in the order
+    of reading."""
     reads: dict[Any, list[Row]] = {}
     for row in rows:
         if is_read(row) and is_proof(row) and row["producer_id"] is not None:

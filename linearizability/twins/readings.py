@@ -69,7 +69,8 @@ def visible(proofs: list[Row]) -> bool:
 
 
 def groups_of(rows: list[Row]) -> dict[Any, list[Row]]:
-    """Return (place, group) -> the records that successful polls of members received."""
+    """Return (place, group) -> the records that successful polls of members received, in the order
+    of `rows`."""
     found: dict[Any, list[Row]] = {}
     for row in rows:
         of_member = row["group"] is not None and row["member_id"] is not None
@@ -154,7 +155,8 @@ def moves_of(rows: list[Row], place: Any, group: str) -> list[Row]:
 
 
 def is_given(row: Row) -> bool:
-    """Return whether the row is a record given to a reader that is not a replica's own."""
+    """Return whether the row is a data record that a reader received, and not one from reading a
+    follower's own log."""
     return is_read(row) and row["control"] is None and row["replica"] is None
 
 
@@ -164,7 +166,8 @@ def over_at(row: Row) -> int:
 
 
 def undisturbed_times(rows: list[Row]) -> list[tuple[int, int]]:
-    """Return the times in which no fault was in progress. A heal counts only after a fault."""
+    """Return the times (from, until) in which no fault was in progress. A heal counts only after a
+    fault. Only the fault Kill lasts until the next heal; others end with their operation."""
     spans: list[tuple[int, int]] = []
     begun: list[int] = []
     previous = "Heal"

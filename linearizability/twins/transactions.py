@@ -15,7 +15,7 @@ from linearizability.twins.readings import first_steps, steps
 
 
 def counts(rows: list[Row], row: Row) -> bool:
-    """Return whether the row is an acknowledged record, sent once and not deleted."""
+    """Return whether the row is an acknowledged record, sent once and not below the log start."""
     if not is_acked(row) or row["value"] is None or row["offset"] < log_start(rows, row["place"]):
         return False
     same = [

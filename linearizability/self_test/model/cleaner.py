@@ -56,7 +56,8 @@ class Cleaner:
         return self._dresses[value]
 
     def clean(self, partitions: Sequence[Partition]) -> Iterator[None]:
-        """Compact one of the partitions now and then, if the topic is compacted."""
+        """Compact a random partition every few turns, for ever; end at once if the topic is not
+        compacted."""
         while self.compacts:
             for _ in range(self.rng.randint(1, 60)):
                 yield

@@ -24,7 +24,8 @@ class Coordinator:
 
 
 def committer(world: World, coordinator: Coordinator) -> Actor:
-    """Commit or fetch a position, again and again."""
+    """Commit or fetch the position of a random partition every few turns, for ever, and now and
+    then begin a new generation of the group."""
     process = next(world.processes)
     while True:
         for _ in range(world.rng.randint(1, 30)):

@@ -18,7 +18,8 @@ FAILURES = 0.05
 
 
 class Consumer:
-    """One consumer process with its positions."""
+    """One consumer process with its positions. It is given records by `fetch`, and `poll` writes
+    the rows."""
 
     def __init__(self, world: World, group: str | None) -> None:
         self.world = world
@@ -35,7 +36,8 @@ class Consumer:
         owns."""
 
     def assign(self, rng: Random) -> None:
-        """Set the positions: to the beginning, or to the group's committed offsets."""
+        """Begin a new session in some partitions (all, if owns_all): at the log start, or at the
+        position that the group has committed, if that is higher."""
         self.session += 1
         number = (
             len(self.world.partitions)
@@ -56,8 +58,8 @@ class Consumer:
         }
 
     def fetch(self, records_max: int) -> list[Row]:
-        """Return rows of the records that are readable now. Move the positions past them, and past
-        aborted ones too."""
+        """Return rows of up to records_max records that are readable now. Move the positions past
+        them, and past markers."""
         rows: list[Row] = []
         numbers = list(self.positions)
         self.world.rng.shuffle(numbers)
@@ -114,9 +116,10 @@ def join(world: World, reader: Consumer) -> None:
 
 
 def poll(world: World, reader: Consumer, failures: float = FAILURES) -> Steps:
-    """Poll once. Return whether the reader can continue. Records of a failed poll count as
-    delivered, and the reader then continues from its position before the poll. After a poll of
-    unknown outcome, the position is unknown, and perhaps the delivered records as well."""
+    """Poll once, and write its rows. Return whether the reader can continue: False after a poll of
+    unknown outcome, whose position is unknown, and perhaps the delivered records as well. Records
+    of a failed poll count as delivered, and the reader then continues from its position before the
+    poll. failures: the share of polls that fail or end unknown."""
     rng = world.rng
     operation = reader.operation()
     before = dict(reader.positions)
@@ -141,8 +144,9 @@ def poll(world: World, reader: Consumer, failures: float = FAILURES) -> Steps:
 
 
 def read_everything(world: World, *, raw: bool, isolation: str) -> None:
-    """Do the final phase: read each partition from log start to its end, or sometimes not quite to
-    the end. raw: also read batch headers, control records and records of aborted transactions."""
+    """Read each partition from its log start to its end, or sometimes not quite to the end, and
+    write the rows. raw: also read batch headers, control records and, if a read is complete, up to
+    two followers."""
     rng = world.rng
     reader = next(world.processes)
     for partition in world.partitions:

@@ -12,7 +12,8 @@ expire."""
 
 
 def tell_settings(world: World) -> None:
-    """Record the creation of the topic; sometimes leave out its settings."""
+    """Record the creation of the topic with its settings, unless the world's recorder does not know
+    them."""
     operation = world.invoke(next(world.processes))
     made = {"settings": world.cleaner.text, "timestamp_ms": 0, "type": "ok"}
     if world.cleaner.is_told:
@@ -21,7 +22,8 @@ def tell_settings(world: World) -> None:
 
 
 def delete_beginnings(world: World) -> None:
-    """Delete the first records of logs: by age, by size or on request."""
+    """Move the log starts of all partitions up by a few records: without a row where the topic
+    deletes by age or size, else by a DeleteRecords, whose rows are written."""
     process = next(world.processes)
     if world.cleaner.deletes:
         world.now_ns += EXPIRED_NS

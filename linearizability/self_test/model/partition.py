@@ -55,7 +55,8 @@ class Partition:
         return min([self.high_watermark, *self.open.values()])
 
     def append(self, entries: list[Entry]) -> int:
-        """Append an entry and return its offset."""
+        """Append the entries as one batch, and return the offset of the first. Set their leader
+        epoch, and open a transaction where one begins."""
         base = len(self.log)
         for entry in entries:
             entry.leader_epoch = self.leader_epoch
@@ -83,9 +84,9 @@ class Partition:
         return any(entry.producer_id == producer_id for entry in self.log)
 
     def accepts(self, entry: Entry) -> bool:
-        """Return whether an idempotent record continues its producer's sequence in this partition
-        (KIP-98: else OUT_OF_ORDER_SEQUENCE_NUMBER or INVALID_PRODUCER_EPOCH; KIP-360: a new epoch
-        begins with sequence 0)."""
+        """Return whether an idempotent record continues its producer's sequence in this partition,
+        or is the first of its producer (KIP-98: else OUT_OF_ORDER_SEQUENCE_NUMBER or
+        INVALID_PRODUCER_EPOCH; KIP-360: a new epoch begins with sequence 0)."""
         own = [e for e in self.log if e.producer_id == entry.producer_id]
         if not own or entry.producer_id < 0:
             return True
@@ -100,7 +101,7 @@ class Partition:
             self.advance(rng.choice(self._ends_of_batches()[1:]))
 
     def advance(self, high_watermark: int) -> None:
-        """Move the high watermark up; markers below it take effect at once."""
+        """Move the high watermark to this offset; open transactions with a marker below it end."""
         self.high_watermark = high_watermark
         for producer_id, first in list(self.open.items()):
             for entry in self.log[first:high_watermark]:
@@ -130,15 +131,15 @@ class Partition:
                     entry.aborted = True
 
     def readable(self, position: int, committed_only: bool) -> list[tuple[int, Entry]]:
-        """Return the records that a consumer at this position may receive now, control records
-        included."""
+        """Return (offset, entry) of the records that a consumer at this position may receive now,
+        control records included, in order."""
         end = self.last_stable_offset if committed_only else self.high_watermark
         entries = [(o, self.log[o]) for o in range(max(position, self.start), end)]
         return [(o, e) for o, e in entries if not e.removed and not (committed_only and e.aborted)]
 
     def compact(self, dress: Callable[[int | None], Dress], tombstones_go: bool) -> None:
-        """Clean the log: of the decided records, keep only the last of each key. Remove aborted
-        records and, with tombstones_go, expired tombstones."""
+        """Mark the records that a cleaner removes below the last stable offset: aborted ones, all
+        but the last of each key and, with tombstones_go, tombstones."""
         last: dict[str | None, Entry] = {}
         decided = [e for e in self.log[: self.last_stable_offset] if e.control is None]
         for entry in decided:

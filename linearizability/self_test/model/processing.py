@@ -39,8 +39,9 @@ class Inputs:
 
 
 def reader_in(world: World, inputs: Inputs, process: int, txn: int) -> Consumer | None:
-    """Return a consumer that reads within the transaction, or None, at random, for a transaction
-    that reads nothing."""
+    """Return a consumer that reads within the transaction, alone or as a member of the group in one
+    partition that no other transaction has taken, or None, at random, for a transaction that reads
+    nothing."""
     rng = world.rng
     if rng.random() < 0.4:
         return None
@@ -64,7 +65,8 @@ def reader_in(world: World, inputs: Inputs, process: int, txn: int) -> Consumer 
 def send_offsets(
     world: World, inputs: Inputs, reader: Consumer, producer_id: int, epoch: int
 ) -> Steps:
-    """Send the positions to the transaction. Return whether that was acknowledged."""
+    """Send the reader's positions to its transaction, and write the rows. Return whether that was
+    acknowledged."""
     rng = world.rng
     operation = reader.operation()
     shared: Row = {"producer_id": producer_id, "producer_epoch": epoch}
@@ -87,7 +89,8 @@ def send_offsets(
 
 
 def asker(world: World, inputs: Inputs) -> Actor:
-    """Fetch the group's position now and then. While offsets are pending, there is no answer."""
+    """Fetch the group's position of a random partition every few turns, for ever. A fetch fails
+    while offsets of the partition are pending."""
     process = next(world.processes)
     while True:
         for _ in range(world.rng.randint(1, 40)):

@@ -46,7 +46,8 @@ class Producer:
         ]
 
     def begin_epoch(self, epoch: int) -> None:
-        """Start a new epoch, in which sequence numbers begin at 0 in every partition (KIP-360)."""
+        """Start a new epoch, in which sequence numbers begin at 0 in every partition (KIP-360); do
+        nothing if it is not newer."""
         if epoch > self.epoch:
             self.epoch = epoch
             self.sequences.clear()
@@ -74,7 +75,8 @@ def send(
     partition: Partition | None = None,
     values: list[int] | None = None,
 ) -> Steps:
-    """Perform one send operation. Return its outcome, values and partition."""
+    """Perform one send operation, of one to three new records to a random partition by default, and
+    write its rows. Return its outcome, values and partition."""
     rng = world.rng
     partition = partition or rng.choice(world.partitions)
     values = values or [next(world.values) for _ in range(rng.randint(1, 3))]
@@ -104,7 +106,8 @@ def send(
 
 
 def _produce(world: World, producer: Producer, partition: Partition, values: list[int]) -> Steps:
-    """Send a batch in up to three attempts. Return (outcome, base offset)."""
+    """Send a batch in up to three attempts. Return (outcome, base offset), the offset None unless
+    it is acknowledged. A batch of unknown outcome may arrive later."""
     rng = world.rng
     entries = producer.entries(partition, values)
     reached = False
@@ -225,7 +228,8 @@ def transactional_producer(world: World, inputs: Inputs) -> Actor:
 
 
 def _init(world: World, producer: Producer) -> None:
-    """Answer InitProducerId, which fences every older epoch."""
+    """Begin a new epoch, which fences every older one, and write the row of the InitProducerId that
+    answered it."""
     producer.begin_epoch(producer.epoch + 1)
     row = {
         "f": F.INIT_PRODUCER.value,

@@ -17,7 +17,8 @@ TURNS_TO_SETTLE = 5_000
 
 
 def watch(world: World, players: Sequence[Actor]) -> None:
-    """Let two quiet minutes pass after these actors have stopped; readers keep polling."""
+    """Stop these actors, let pending markers be written, then let two quiet minutes pass in which
+    readers keep polling. Leave out the minutes if a marker stays unwritten."""
     world.actors = [actor for actor in world.actors if actor not in players]
     world.actors.append(world.replication())
     for _ in range(TURNS_TO_SETTLE):
@@ -41,8 +42,9 @@ def watch(world: World, players: Sequence[Actor]) -> None:
 
 
 def take_all(world: World, reader: Consumer) -> None:
-    """Poll until there are no more records. A poll fails at most once, since the reader may then
-    start at the beginning, and would never reach the end of a long log."""
+    """Poll until there are no more records. At most one poll ends without success: after it the
+    reader's positions are set again, perhaps to the beginning, and further failures might keep it
+    from the end of a long log."""
     failures = FAILURES
     while True:
         given = len(world.rows)
