@@ -52,13 +52,14 @@ class Brokers:
         return self._by_address[address]
 
     def brokers(self) -> dict[int, tuple[str, int]]:
-        """Return broker id -> address (from Metadata)."""
+        """Return broker id -> address of every broker, from the bootstrap broker's Metadata."""
         answer = self.call("Metadata", topics=[])
         return {broker.node_id: (broker.host, broker.port) for broker in answer.brokers}
 
     def broker(self, node_id: int) -> Connection:
-        """Return the connection to one broker, for requests that concern only the broker that gets
-        them."""
+        """Return the connection to one broker by its id, for requests that concern only the broker
+        that gets them. Raise KeyError if several brokers are known and none has this id; in a
+        cluster of one, return the bootstrap connection."""
         found = self.brokers()
         return self._cached(found[node_id]) if len(found) > 1 else self.bootstrap
 
@@ -69,12 +70,14 @@ class Brokers:
         return [self._cached(at) for at in found.values()] if len(found) > 1 else [self.bootstrap]
 
     def home(self) -> tuple[str, int]:
-        """Return the address of the broker that leads all partitions created with on_one_broker."""
+        """Return the address of the broker with the lowest id, which leads all partitions created
+        with on_one_broker; in a cluster of one, the bootstrap address."""
         found = self.brokers()
         return found[min(found)] if len(found) > 1 else self.addresses[0]
 
     def forget_connections(self) -> None:
-        """Open new connections at the next use, after a restart of the target."""
+        """Close the connections that are kept for each broker, so that the next use opens new ones,
+        after a restart of the target. Those of `connect` stay open."""
         for connection in self._by_address.values():
             connection.close()
         self._by_address.clear()

@@ -105,8 +105,8 @@ def case_of(function: Any) -> Case | None:
 
 
 def expect(actual: object, expected: object, what: str = "answer") -> None:
-    """Fail unless actual equals expected; if expected is a set or frozenset, unless it contains
-    actual."""
+    """Raise Deviation unless actual equals expected or, if expected is a set or frozenset, is in
+    it."""
     if isinstance(expected, (set, frozenset)):
         if actual not in expected:
             allowed = " or ".join(sorted(_named(e) for e in expected))
@@ -116,7 +116,8 @@ def expect(actual: object, expected: object, what: str = "answer") -> None:
 
 
 def each(rows: Iterable[Row], what: str = "rows of the answer", at_least: int = 1) -> list[Row]:
-    """Return the rows of a response to loop over; fail if there are fewer than at_least."""
+    """Return the rows of a response to loop over. Raise Deviation if there are fewer than
+    at_least."""
     found = list(rows)
     if len(found) < at_least:
         raise Deviation(f"number of {what}", f">= {at_least}", len(found))
@@ -124,14 +125,14 @@ def each(rows: Iterable[Row], what: str = "rows of the answer", at_least: int = 
 
 
 def expect_that(condition: bool, what: str, expected: object, actual: object) -> None:
-    """Fail unless the condition holds; the failure reports `what`, expected and actual."""
+    """Raise Deviation, which reports `what`, expected and actual, unless the condition holds."""
     if not condition:
         raise Deviation(what, expected, actual)
 
 
 def _like(actual: object, expected: Iterable[object]) -> object:
-    """Return actual for display: if it is an error number, its name in the enumeration of
-    `expected`."""
+    """Return actual for display: if it is a number and `expected` has a member of an enumeration,
+    actual's name there, if it has one."""
     for value in expected:
         if isinstance(value, IntEnum) and isinstance(actual, int):
             try:

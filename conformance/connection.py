@@ -57,8 +57,9 @@ _OPEN: WeakSet[Connection] = WeakSet()
 
 
 class Connection:
-    """One TCP connection. Every response must be complete within timeout_s, however slowly its
-    bytes arrive."""
+    """One TCP connection to a target. Every response must be complete within timeout_s, however
+    slowly its bytes arrive. Answers to requests of `send` are checked against these (`echoes`,
+    `invariants`)."""
 
     def __init__(
         self,
@@ -128,8 +129,10 @@ class Connection:
         return frame
 
     def receive(self, api: str, version: int, awaited: int | None = None) -> tuple[int, Struct]:
-        """Return the next response as (correlation id, body). Raise NoAnswer, which names the API,
-        or Deviation if the response does not have the correlation id that is awaited."""
+        """Return the next response as (correlation id, body), checked against its request. Raise
+        NoAnswer, which names the API; Malformed if it cannot be decoded; or Deviation if it has
+        another correlation id than `awaited` (or than that of the oldest unanswered request), or
+        contradicts its request. A broken invariant is put off to the end of the case."""
         bound_s = PATIENCE.timeout_s(api, self.timeout_s)
         try:
             frame = self.receive_frame(bound_s)
@@ -156,7 +159,8 @@ class Connection:
         return answered, answer
 
     def _asked_anew(self, api: str, version: int, body: Struct) -> Struct | None:
-        """Return the answer to the same API over another connection, unchecked, or None."""
+        """Return the answer to a request for the same API over another connection, unchecked, or
+        None if that fails. body: the request to send."""
         key, access = api_key(api), self._endpoint.access
         try:
             with closing(Connection(*self._endpoint, access=access)) as anew:
@@ -166,8 +170,9 @@ class Connection:
             return None
 
     def _asked(self, correlation_id: int) -> Struct | None:
-        """Return the body of the request that this response must answer, or None if the request was
-        sent as raw bytes. Raise Deviation if it answers another one."""
+        """Return the body of the request that this response must answer, and no longer await it.
+        Return None if the request was sent as raw bytes. Raise Deviation if an earlier answer is
+        due first."""
         if correlation_id not in (sent for sent, *_ in self._unanswered):
             return None
         expected, _, _, body = self._unanswered.popleft()
@@ -210,7 +215,7 @@ class Connection:
 
     def is_silent(self, for_s: float) -> bool:
         """Return True if no byte arrives for this time, False if one does or the connection is
-        closed. Consume the whole answer that arrives."""
+        closed. Consume the whole answer that arrives, if `send` sent its request."""
         try:
             self.socket.settimeout(for_s)
             first = self.socket.recv(1)  # TLS allows no peeking
@@ -223,7 +228,8 @@ class Connection:
         return False
 
     def note_unread(self) -> None:
-        """Read the answers that have arrived, and remember their errors."""
+        """Read the answers that have arrived and that nobody has waited for, and remember their
+        errors (`REFUSALS`). Wait for none."""
         while self._unanswered:
             try:
                 self.socket.settimeout(UNREAD_TIMEOUT_S)
@@ -286,7 +292,8 @@ def note_unread_answers() -> None:
 
 
 def check_answer(api: str, version: int, asked: Struct, answer: Struct) -> None:
-    """Raise Deviation if a response contradicts its request or itself."""
+    """Raise Deviation if a response contradicts its request, or BrokenInvariant if it contradicts
+    itself."""
     echoes.check(api, version, asked, answer)
     invariants.check(api, version, asked, answer)
 

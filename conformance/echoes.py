@@ -26,11 +26,9 @@ NONE = 0
 
 @dataclass(frozen=True)
 class Echo:
-    """The paths of what is requested, and of what is reported about it.
-
-    complete: everything that was requested must have a row. In any case there must be no other row,
-    and no row twice.
-    """
+    """The paths of what is requested (asked), and of what is reported about it (told). complete:
+    everything that was requested must have a row. In any case there must be no other row, and no
+    row twice."""
 
     asked: str
     told: str
@@ -177,8 +175,8 @@ def _of_whole_groups(
 
 
 def _asked(api: str, version: int, asked: Struct, echo: Echo) -> list[Key] | None:
-    """Return the keys that the request names, or None if it asks for everything, or names them
-    otherwise."""
+    """Return the keys that the request names, or None if it asks for everything, names only changes
+    to a session, or lacks such a field in this version."""
     levels = _levels("request", api, version, echo.asked)
     if levels is None or getattr(asked, levels[0][0]) is None:
         return None
@@ -209,8 +207,8 @@ Level = tuple[str, tuple[str, ...]]
 
 @lru_cache(None)
 def _levels(kind: str, api: str, version: int, path: str) -> tuple[Level, ...] | None:
-    """Return a path as (list, keys) for each level, or None if the version lacks one of the
-    lists."""
+    """Return a path as (name of the list, names of its rows' keys) for each level, or None if the
+    version lacks one of the lists. kind: "request" or "response"."""
     define = request_definition if kind == "request" else response_definition
     fields = {f.name: f for f in define(api_key(api)).root.fields}
     found: list[Level] = []

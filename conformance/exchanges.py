@@ -26,7 +26,8 @@ class Message:
     start: bytes
 
     def as_dict(self) -> dict[str, object]:
-        """Return the message as the results contain it."""
+        """Return the message as the results contain it: direction, size, hex and, for a request,
+        its API and version."""
         told: dict[str, object] = {
             "direction": "request" if self.is_request else "response",
             "bytes": self.size,

@@ -51,12 +51,13 @@ class Patience:
         self._return_s = min(took_s, RETURN_S_MAX)
 
     def settling_s(self, usual_s: float) -> float:
-        """Return how long to wait for a state of the target: after a restart as long as that took,
-        if that is longer, since a busy machine loads the data of the target as slowly."""
+        """Return how many seconds to wait for a state of the target: the usual ones, scaled by the
+        owner's terms, or after a restart as long as that took, if that is longer, since a busy
+        machine loads the data of the target as slowly."""
         return max(usual_s * TERMS.timeout_scale, self._return_s)
 
     def begin(self, case: str) -> None:
-        """Note which case runs; it may have run already, in another version of its API."""
+        """Note which case runs now; it may have run already, in another version of its API."""
         self._case = case
 
     def awaited_s(self, state: str, usual_s: float, least_s: float | None = None) -> float:
@@ -79,8 +80,9 @@ class Patience:
             self._missed[case, kind_of(state)] += 1
 
     def note_reached(self, state: str) -> None:
-        """Forget that the state was missed, but not in the running case: it may be reached at the
-        beginning of a case, and missed later."""
+        """Note that the target reached the state, so that other cases wait for it as long as usual.
+        In the running case misses still count: it may be reached at the beginning of a case, and
+        missed later."""
         del self._missed["", kind_of(state)]
 
     def timeout_s(self, api: str, usual_s: float) -> float:

@@ -46,7 +46,7 @@ class Refusals:
     _joins: Counter[str] = field(default_factory=Counter)
 
     def asked(self, api: str, body: Struct) -> None:
-        """Count a request that joins a group, by group."""
+        """Count a request that joins a group, by group; other requests are ignored."""
         if api in JOINING:
             self._joins[body.group_id] += 1
 

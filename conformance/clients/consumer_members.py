@@ -98,7 +98,7 @@ class ConsumerMember:
         return self.try_to_beat(**(self.subscription() | first | changed))
 
     def join(self, **changed: Any) -> Struct:
-        """Join, which must succeed; return the response."""
+        """Join, which must succeed, without owning partitions; return the response."""
         self.owned = []
         return self.learn(self.try_to_join(**changed))
 
@@ -126,7 +126,8 @@ class ConsumerMember:
         self.owned = []
 
     def learn(self, answer: Struct) -> Struct:
-        """Remember the values in a response, which must have no error; return it."""
+        """Remember the member id, the epoch and, if there is one, the assignment in a response,
+        which must have no error; return it."""
         expect(answer.error_code, ErrorCode.NONE, f"heartbeat error ({answer.error_message})")
         self.member_id, self.epoch = answer.member_id, answer.member_epoch
         if answer.assignment is not None:
@@ -134,23 +135,25 @@ class ConsumerMember:
         return answer
 
     def described(self, version: int | None = None) -> Struct:
-        """Send ConsumerGroupDescribe for the group, on a connection that serves every group."""
+        """Return the group's part of ConsumerGroupDescribe, whatever it says, on the member's
+        connection to the coordinator."""
         version = self.wire.version("ConsumerGroupDescribe") if version is None else version
         return described(self.connection, self.group, version)
 
     def describe(self) -> Struct:
-        """Return the group's description, which must be of a group of the new protocol."""
+        """Return the group's description, which must be without error."""
         found = self.described()
         expect(found.error_code, ErrorCode.NONE, f"describe error ({found.error_message})")
         return found
 
     def member_ids(self) -> list[str]:
-        """Return the ids of the members in the group's description."""
+        """Return the ids of the members in the group's description, in order."""
         return sorted(member.member_id for member in self.describe().members)
 
 
 def described(connection: Connection, group: str, version: int) -> Struct:
-    """Send ConsumerGroupDescribe for one group."""
+    """Send ConsumerGroupDescribe for one group, and return its part of the answer, whatever it
+    says."""
     answer = connection.call("ConsumerGroupDescribe", version, group_ids=[group])
     expect([g.group_id for g in answer.groups], [group], "groups described")
     return answer.groups[0]  # type: ignore[no-any-return]
@@ -182,8 +185,8 @@ def owned_field(owned: Iterable[Partition]) -> list[Struct]:
 
 
 def settle(*members: ConsumerMember) -> None:
-    """Send heartbeats of all members until the group is stable and they own every subscribed
-    partition exactly once."""
+    """Send heartbeats of all members until the group is stable, all have its epoch, and they own
+    every partition of their topics exactly once. Raise Deviation if that takes too long."""
     wanted = partitions_of(*{topic for member in members for topic in member.topics})
 
     def one_round() -> tuple[str, bool, list[Partition]]:

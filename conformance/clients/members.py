@@ -65,7 +65,7 @@ def coordinator(wire: Wire, key: str, key_type: int = GROUP) -> tuple[str, int]:
 
 def beside(wire: Wire, key: str, key_type: int = GROUP) -> str:
     """Return the name of another group (or transactional id) with the same coordinator, so that one
-    request may name both: a coordinator knows only its own groups."""
+    request may name both: a coordinator knows only its own groups. Try new names until one fits."""
     here, prefix = coordinator(wire, key, key_type), key.partition("-")[0]
     name: str = eventually(
         lambda: wire.new_name(prefix),
@@ -87,7 +87,7 @@ def group_connection(wire: Wire, group: str) -> Connection:
 
 
 def described(connection: Connection, wire: Wire, group: str, version: int | None = None) -> Struct:
-    """Send DescribeGroups for one group."""
+    """Send DescribeGroups for one group, and return its part of the answer, whatever it says."""
     version = wire.version("DescribeGroups") if version is None else version
     answer = connection.call("DescribeGroups", version, groups=[group])
     expect([g.group_id for g in answer.groups], [group], "groups described")
@@ -96,8 +96,8 @@ def described(connection: Connection, wire: Wire, group: str, version: int | Non
 
 @dataclass
 class Member:
-    """One member; it remembers its member id, generation, protocol and leader from the
-    responses."""
+    """One member; it remembers its member id, generation, protocol and leader from the responses.
+    `observer` is a second connection to the coordinator, which no waiting request blocks."""
 
     wire: Wire
     group: str
@@ -178,7 +178,9 @@ class Member:
         return self.answer_to_join()
 
     def get_member_id(self) -> None:
-        """Get a member id without joining yet, if the coordinator demands one first (KIP-394)."""
+        """Get a member id without joining yet, if the coordinator demands one first (KIP-394:
+        JoinGroup v4 and newer, for members without an instance id). Do nothing if the member has
+        one."""
         if self.member_id or self.instance_id is not None or self.version("JoinGroup") < 4:
             return
         expect(self.try_to_join().error_code, ErrorCode.MEMBER_ID_REQUIRED, "first JoinGroup error")
@@ -195,7 +197,7 @@ class Member:
         return answer
 
     def join(self) -> Struct:
-        """Become a member; return the response."""
+        """Become a member, which must succeed; return the response."""
         self.begin_to_join()
         return self.finish_joining()
 
@@ -242,7 +244,7 @@ class Member:
         return int(self.call("Heartbeat", **(fields | changed)).error_code)
 
     def leave(self) -> Struct:
-        """Send LeaveGroup for this member alone."""
+        """Send LeaveGroup for this member alone, and return the response, whatever it says."""
         identity = part(
             "LeaveGroup",
             "MemberIdentity",
@@ -280,8 +282,8 @@ class Member:
 
 
 def rebalanced(first: Member, *others: Member) -> list[Member]:
-    """Rebalance until all members are in one new generation; return them, the leader first. `first`
-    is a member already."""
+    """Let the others join the group of `first`, which is a member already, so that all are in one
+    new generation. Return them, the leader first. The assignment is still to be sent."""
     for count, member in enumerate(others, start=2):
         member.begin_to_join()
         first.wait_for_members(count)

@@ -11,7 +11,8 @@ from reference_impl.wire import ErrorCode, Struct
 def describe_producers(
     wire: Wire, topic: Topic, partition: int = 0, version: int | None = None
 ) -> Struct:
-    """Send DescribeProducers for one partition to its leader."""
+    """Send DescribeProducers for one partition to its leader (to the last partition's, if the topic
+    has no such partition), and return the partition's row."""
     version = wire.version("DescribeProducers") if version is None else version
     entry = part(
         "DescribeProducers", "TopicRequest", name=topic.name, partition_indexes=[partition]
@@ -23,7 +24,8 @@ def describe_producers(
 
 
 def described_producers(wire: Wire, topic: Topic, version: int | None = None) -> list[Struct]:
-    """Return the producers that partition 0 knows."""
+    """Return the active producers of partition 0, as DescribeProducers reports them, which must
+    succeed."""
     answer = describe_producers(wire, topic, 0, version)
     expect(answer.error_code, ErrorCode.NONE, "DescribeProducers error")
     return list(answer.active_producers)

@@ -46,7 +46,7 @@ def authenticate(connection: Connection, token: bytes, version: int = NEWEST) ->
 
 
 def raw_token(connection: Connection, token: bytes) -> bytes:
-    """Send one token in the form before KIP-152, with only its size in front; return the response's
+    """Send one token in the form before KIP-152, with only its size in front; return the target's
     token."""
     connection.send_bytes(struct.pack(">i", len(token)) + token)
     return connection.receive_frame()
@@ -66,7 +66,9 @@ def log_in(
     *,
     extensions: str = "",
 ) -> Struct:
-    """Perform the whole exchange; return the last response, whatever it says."""
+    """Perform the whole exchange; return the last response, whatever it says. Raise Deviation if
+    the handshake is refused, or if the server's signature is wrong. extensions: more fields of
+    SCRAM's first message."""
     expect(handshake(connection, mechanism).error_code, ErrorCode.NONE, "SaslHandshake")
     if mechanism == "PLAIN":
         return authenticate(connection, plain(user, password), version)

@@ -45,8 +45,8 @@ class Acquired:
 
 @dataclass(frozen=True)
 class Fetched:
-    """The content of one response: the records by offset, the acquired ranges, and the error codes
-    of acknowledgements in the request."""
+    """The content of one response: the acquired ranges (runs), the records by offset (values), and
+    the error codes of acknowledgements in the request, one for each partition."""
 
     runs: list[Acquired]
     values: dict[int, bytes | None]
@@ -96,7 +96,8 @@ class ShareMember:
         return member
 
     def partner(self) -> ShareMember:
-        """Return another member of the same group, to which the only partition is assigned, too."""
+        """Return another member of the same group, which has joined and owns all partitions of the
+        topics, too."""
         other = ShareMember.of(self.wire, *self.topics, group=self.group, version=self.version)
         other.join()
         return other
@@ -139,7 +140,8 @@ class ShareMember:
         eventually(owned, lambda found: found == wanted, "partitions assigned to the member")
 
     def describe(self) -> Struct:
-        """Describe the group (ShareGroupDescribe)."""
+        """Send ShareGroupDescribe for the group, and return its part of the answer, whatever it
+        says."""
         version = self.wire.version("ShareGroupDescribe")
         answer = self.connection.call("ShareGroupDescribe", version, group_ids=[self.group])
         return answer.groups[0]  # type: ignore[no-any-return]
@@ -155,7 +157,8 @@ class ShareMember:
         **changed: Any,
     ) -> Struct:
         """Send ShareFetch for one partition of each of these topics, by default of all subscribed
-        ones. Return the response, which may be an error."""
+        ones, with acknowledgements. Return the response, which may be an error; without one, the
+        session epoch rises."""
         fields: dict[str, Any] = {
             "group_id": self.group,
             "member_id": self.member_id,
@@ -200,12 +203,12 @@ class ShareMember:
         return found
 
     def acquires_nothing(self, **changed: Any) -> None:
-        """Fetch once more, and require that the leader returns no records."""
+        """Fetch once more, and require that the leader acquires no records for the member."""
         expect(self.fetch(**changed).runs, [], "records acquired")
 
     def try_to_acknowledge(self, *acks: Struct, partition: int = 0, **changed: Any) -> Struct:
         """Send ShareAcknowledge for one partition of the first topic. Return the answer, which may
-        be an error."""
+        be an error; without one, the session epoch rises."""
         fields: dict[str, Any] = {
             "group_id": self.group,
             "member_id": self.member_id,
@@ -245,7 +248,8 @@ class ShareMember:
 
 
 def ack(api: str, first: int, last: int, *kinds: Ack | int) -> Struct:
-    """Return one batch of acknowledgements: one kind for all of its records, or one for each."""
+    """Return one batch of acknowledgements for this API, of the records from first to last: one
+    kind for all of its records, or one for each."""
     return part(
         api,
         "AcknowledgementBatch",
@@ -280,7 +284,7 @@ def values_in(row: Struct) -> dict[int, bytes | None]:
 
 
 def send(wire: Wire, topic: Topic, *values: bytes) -> None:
-    """Produce these values in one batch."""
+    """Produce these values in one batch to the topic's first partition, which must succeed."""
     answer = wire.produce(topic, batch(*values).encode())
     expect(answer.error_code, ErrorCode.NONE, "Produce error")
 

@@ -52,7 +52,9 @@ class Producer:
         return Producer.ready(self.wire, beside(self.wire, self.transactional_id, TRANSACTION))
 
     def try_to_init(self, version: int | None = None, **changed: Any) -> Struct:
-        """Send InitProducerId, repeat it while the coordinator is busy, and return the response."""
+        """Send InitProducerId, repeat it while the coordinator is busy, and return the response,
+        whatever it says; do not adopt its id. Raise Unsupported if the broker does not allow the
+        usual time-out."""
         fields: dict[str, Any] = {
             "transactional_id": self.transactional_id,
             "transaction_timeout_ms": 60_000,
@@ -73,8 +75,8 @@ class Producer:
             require_transaction_timeout(self.wire, timeout_ms)
 
     def init(self, version: int | None = None, *, timeout_ms: int = 60_000) -> Struct:
-        """Send InitProducerId, which must succeed; adopt the id and epoch, and return the
-        response."""
+        """Send InitProducerId, which must succeed; adopt the id and epoch, begin all sequences with
+        0, and return the response. Raise Unsupported if the broker does not allow this time-out."""
         answer = self.try_to_init(version, transaction_timeout_ms=timeout_ms)
         self._check_timeout(answer, timeout_ms)
         expect(answer.error_code, ErrorCode.NONE, "InitProducerId error")
@@ -88,7 +90,8 @@ class Producer:
     def try_to_add(
         self, topic: Topic, *partitions: int, version: int | None = None, **changed: Any
     ) -> dict[int, int]:
-        """Send AddPartitionsToTxn v0-3; return partition -> error code."""
+        """Send AddPartitionsToTxn v0-3, repeat it while the coordinator is busy, and return
+        partition -> error code."""
         version = self.explicit("AddPartitionsToTxn") if version is None else version
         entry = part(
             "AddPartitionsToTxn",
@@ -110,7 +113,7 @@ class Producer:
         return errors_of_added(answer)
 
     def add(self, topic: Topic, *partitions: int, version: int | None = None) -> None:
-        """Send AddPartitionsToTxn, which must succeed."""
+        """Send AddPartitionsToTxn for these partitions, by default for 0, which must succeed."""
         partitions = partitions or (0,)
         errors = self.try_to_add(topic, *partitions, version=version)
         expect(errors, dict.fromkeys(partitions, 0), "AddPartitionsToTxn errors")
@@ -124,7 +127,9 @@ class Producer:
         sequence: int | None = None,
         transactional: bool = True,
     ) -> int:
-        """Produce one batch of the transaction; return the error code."""
+        """Produce one batch of the transaction, again while the coordinator is busy; return the
+        error code. sequence: by default the next one of the partition, which rises with a
+        success."""
         version = self.explicit("Produce") if version is None else version
         at = self.sequences.get((topic.name, partition), 0) if sequence is None else sequence
         records = batch(
@@ -203,7 +208,8 @@ def errors_of_added(answer: Struct) -> dict[int, int]:
 
 
 def wait_until_ended(wire: Wire, topic: Topic, partition: int = 0) -> None:
-    """Wait until a partition has no open transaction, that is, until the markers are written."""
+    """Wait until a partition has no open transaction, that is, until the markers are written and
+    its last stable offset is its high watermark."""
     eventually(
         lambda: wire.fetch(topic, 0, partition=partition, isolation_level=READ_COMMITTED),
         lambda p: p.error_code == 0 and p.last_stable_offset == p.high_watermark,
@@ -214,8 +220,9 @@ def wait_until_ended(wire: Wire, topic: Topic, partition: int = 0) -> None:
 def committed_values(
     wire: Wire, topic: Topic, partition: int = 0, *, version: int | None = None
 ) -> list[bytes | None]:
-    """Return the values that a read_committed consumer delivers (KIP-98, Consumer): skip a
-    producer's batches between an aborted transaction's first offset and its ABORT marker."""
+    """Return the values that a read_committed consumer delivers from offset 0 to the last stable
+    offset (KIP-98, Consumer): skip a producer's batches between an aborted transaction's first
+    offset and its ABORT marker."""
     offset, values = 0, list[bytes | None]()
     while True:
         answer = wire.fetch(

@@ -17,7 +17,8 @@ WAYS = ("docker:", "netns:")
 
 
 def file_of(target: str) -> Path | None:
-    """Return the file with the known deviations of a target, or None if it has none."""
+    """Return the file with the known deviations of a target, such as "docker:apache:4.3.1", or None
+    if it has none. An Apache Kafka without a version is the default one."""
     for way in WAYS:
         target = target.removeprefix(way)
     name, _, version = target.partition(":")
@@ -28,8 +29,8 @@ def file_of(target: str) -> Path | None:
 
 
 def difference_from_expected(results: Mapping[str, Any]) -> Difference | None:
-    """Return how an examination differs from what is known about its target, or None if none of
-    its cases is about that."""
+    """Return how an examination differs from what is known about its target. Return None if nothing
+    is known about it, or if none of its known deviations occurred or is mended."""
     file = file_of(str(results["target"]))
     if file is None:
         return None

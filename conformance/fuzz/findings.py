@@ -30,7 +30,7 @@ class Findings:
     count: dict[str, int] = field(default_factory=dict)
 
     def add(self, found: Finding) -> bool:
-        """Note a finding. Return whether it is the first of its group."""
+        """Count a finding. Return whether it is the first of its group, which is kept."""
         self.count[found.group] = self.count.get(found.group, 0) + 1
         return self.first.setdefault(found.group, found) is found
 
@@ -41,7 +41,7 @@ class Findings:
         return iter(self.first.items())
 
     def text(self) -> str:
-        """Return all groups, one paragraph each."""
+        """Return all groups as text, one paragraph each; "" without any."""
         lines = []
         for group, found in self.first.items():
             more = self.count[group] - 1

@@ -128,7 +128,8 @@ class FrameFuzz:
     # --- how it is judged -------------------------------------------------------------------------
 
     def attack(self, drawn: Iterable[Mutant], is_over: Callable[[], bool]) -> bool:
-        """Send mutants until they end or the time is up. Return whether all were sent."""
+        """Send mutants, VOLLEY at a time, until they end or `is_over` says so before a volley.
+        Return whether all were sent. What is found goes to `findings`."""
         rest = iter(drawn)
         while not is_over():
             chunk = [
@@ -176,7 +177,8 @@ class FrameFuzz:
 
     def _confirm(self, mutant: Mutant, first: str) -> None:
         """Send a suspect again, alone, and note it as found if the result is still wrong. Of
-        suspects that are alike only the first few are sent again."""
+        suspects that are alike only the first SENT_AGAIN are sent again; later ones are noted if
+        one of these was."""
         group = Finding(mutant.name, first, "").group
         self._alike[group] += 1
         if self._alike[group] > SENT_AGAIN:
@@ -203,7 +205,8 @@ class FrameFuzz:
         )
 
     def _find_killer(self, chunk: Sequence[Mutant]) -> None:
-        """Send the frames of a volley under which the target died one by one."""
+        """Send the frames of a volley under which the target died one by one, and note the one
+        after which it dies again, or the whole volley if none does."""
         for mutant in chunk:
             with Volley(self._connect) as volley:
                 volley.alone(mutant.data, self._patience_s(mutant.data))
@@ -213,7 +216,8 @@ class FrameFuzz:
         self.note(chunk[-1], f"the target died under the {len(chunk)} frames up to this one")
 
     def _find_glutton(self, chunk: Sequence[Mutant]) -> None:
-        """Send the frames of a volley one by one, to find the one that takes the memory."""
+        """Send the frames of a volley one by one, and note those that take more than half of
+        GROWTH_BYTES_MAX of memory."""
         for mutant in chunk:
             before = self._resident_bytes(reset=True)
             with Volley(self._connect) as volley:
@@ -225,7 +229,8 @@ class FrameFuzz:
 
     def _resident_bytes(self, reset: bool = False) -> int:
         """Return the most memory that the processes of the target had since the last reset, or 0
-        where they are not ours. Source: proc(5), VmHWM and clear_refs."""
+        where they are not ours. reset: begin to measure again. Source: proc(5), VmHWM and
+        clear_refs."""
         if not self.is_ours or not isinstance(self.examined.cluster, LocalCluster):
             return 0
         total = 0

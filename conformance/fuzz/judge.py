@@ -110,8 +110,8 @@ def read_request(
 
 
 def patience_s(frame: bytes, advertised: Mapping[str, tuple[int, int]]) -> float:
-    """Return how long to wait for the answer to a frame. It is longer for a request that may
-    wait."""
+    """Return how many seconds to wait for the answer to a frame: ANSWER_S, or WAITING_S for a
+    request that may be left without an answer."""
     try:
         api, _, _, asked = read_request(frame, advertised)
     except Malformed:
@@ -120,7 +120,8 @@ def patience_s(frame: bytes, advertised: Mapping[str, tuple[int, int]]) -> float
 
 
 def _may_wait(api: str, asked: Struct | None) -> bool:
-    """Return whether the request asks to wait for records, or to have no answer."""
+    """Return whether the target may leave the request without an answer for now: it asks to wait
+    for records longer than PATIENT_MS, or for no answer."""
     if asked is None:
         return False
     if api == "Produce":

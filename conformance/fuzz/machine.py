@@ -27,7 +27,8 @@ SHORTENING_S = 30.0
 
 
 class Machine(RuleBasedStateMachine):
-    """One sequence, played while it is drawn. `connect` and `failed` are set by `run`."""
+    """One sequence of operations, played while Hypothesis draws it. `run` sets `connect`, which
+    returns a wire to the target, and `failed`, which is told of a sequence that fails."""
 
     connect: Callable[[], Wire]
     failed: Callable[[str, BaseException], None]

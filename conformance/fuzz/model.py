@@ -46,7 +46,8 @@ class Transactional:
 
 @dataclass
 class Group:
-    """A group of at most one member, and the offset that it has committed."""
+    """A group of at most one member, and the offset that it has committed. is_synced: whether the
+    member has sent the assignment of its generation."""
 
     name: str
     connection: Connection
@@ -74,8 +75,8 @@ class Play:
     # --- what is checked after each operation -----------------------------------------------------
 
     def check(self) -> None:
-        """Compare the partition with the model: every value, the committed ones, and how far
-        readers of committed records may read."""
+        """Raise Deviation unless the partition is as the model says: every value, the committed
+        ones, the high watermark and the last stable offset."""
         row = self.wire.fetch(self.topic, 0, isolation_level=READ_COMMITTED)
         expect(row.high_watermark, len(self.log), "high watermark")
         expect(row.last_stable_offset, self._stable(), "last stable offset")
@@ -252,8 +253,8 @@ class Play:
     # --- groups -----------------------------------------------------------------------------------
 
     def join(self, number: int) -> None:
-        """Let the member of a group join: a new member if there is none. The generation rises,
-        unless it joins again before it has sent the assignment."""
+        """Let the member of a group join: a new member if there is none. The generation must rise,
+        unless the member joins again before it has sent the assignment."""
         group = self._group(number)
         rises = group.is_synced or group.member is None
         if group.member is None:
@@ -382,8 +383,8 @@ def play(wire: Wire, steps: str) -> None:
 
 
 def perform(game: Play, operation: str, *arguments: int) -> None:
-    """Play one operation, then compare the partition with the model. Raise Deviation, which names
-    the operation, where they differ."""
+    """Play one operation, then compare the partition with the model. Raise Deviation where they
+    differ, and ValueError for an unknown operation."""
     method = getattr(game, operation, None) if not operation.startswith("_") else None
     if method is None:
         raise ValueError(f"there is no operation {operation!r}")

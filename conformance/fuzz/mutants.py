@@ -74,7 +74,8 @@ def mutants(api: str, version: int, body: Struct) -> Iterator[Mutant]:
 
 
 def _of_header(header: bytes, key: int) -> Iterator[tuple[str, bytes]]:
-    """Yield the header with a client id that is null, too long, or of bytes that are no text."""
+    """Yield (change, header) with a client id that is null, too long, or no UTF-8, and with a
+    version that no API has."""
     start, rest = header[:8], header[10 + len(CLIENT_ID) :]
     for change, length in (("null", -1), ("negative", -2), ("huge", 2**15 - 1)):
         client_id = struct.pack(">h", length) + (b"" if length == -1 else CLIENT_ID.encode())
@@ -121,7 +122,8 @@ def _all_changes(piece: Piece, flexible: bool) -> Iterator[tuple[str, bytes]]:
 
 
 def _lengths(piece: Piece, flexible: bool) -> Iterator[tuple[str, bytes]]:
-    """Yield lengths that contradict the content: null, negative, huge, off by one."""
+    """Yield lengths that contradict the content: null, negative, the greatest, the lowest, zero,
+    off by one. flexible: in the encoding of flexible versions."""
     told = _uvarint(piece.data) - 1 if flexible else int.from_bytes(piece.data, "big", signed=True)
     wanted = {"null": -1, "negative": -2, "huge": HUGE, "lowest": LOWEST, "empty": 0}
     wanted |= {"one too many": told + 1, "one too few": max(told - 1, -1)}
@@ -140,7 +142,7 @@ def _uvarint(data: bytes) -> int:
 
 def filled(api: str, body: Struct, name: str) -> Struct:
     """Return a copy of a request in which no array is empty and no string or struct is missing, so
-    that every field has a piece to break."""
+    that every field has a piece to break. name: the value of such strings."""
     return _filled(request_definition(api_key(api)).root, body, name)
 
 

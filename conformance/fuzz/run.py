@@ -39,8 +39,10 @@ class FuzzOutcome:
 def fuzz(
     examined: Examined, seed: int, seconds: float, options: str, say: Callable[[str], None]
 ) -> FuzzOutcome:
-    """Send every mutant, then sequences of operations and random frames in turns, until the time is
-    up. options: how the command that repeats a finding names the target."""
+    """Send every mutant, then sequences of operations and random frames in turns, until the seconds
+    are up (random frames only to targets that were started here). Return what was found. options:
+    how the command that repeats a finding names the target. say: gets the findings of the mutants
+    as text, when these end."""
     began, findings = time.monotonic(), Findings()
     wire = Wire(examined.bootstrap, examined.advertised)
     try:

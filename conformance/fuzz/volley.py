@@ -53,7 +53,7 @@ class Volley:
         return self._pool.map(lambda frame: self._in_lane(frame, patience_s(frame)), frames)
 
     def alone(self, frame: bytes, timeout_s: float = ANSWER_S) -> Outcome:
-        """Send one frame over a new connection while nothing else is sent."""
+        """Return the outcome of one frame over a new connection while nothing else is sent."""
         return self._once(frame, timeout_s, None)[0]
 
     def _in_lane(self, frame: bytes, timeout_s: float) -> Outcome:

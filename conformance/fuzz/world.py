@@ -54,7 +54,7 @@ class World(Subject):
         return self.wire.create_topic(name=name, config=config)
 
     def create(self) -> None:
-        """Create all topics."""
+        """Create all topics, unless this process has created them before."""
         for topic in (self.topic, self.witness, self.of_batches):
             assert topic.partitions >= 1
 
@@ -71,13 +71,15 @@ class World(Subject):
         return frame.replace(NEW_NAME.encode(), name.encode())
 
     def portable(self, frame: bytes) -> bytes:
-        """Return the frame without the nonce of this process and the id of this topic."""
+        """Return the frame with placeholders for the nonce of this process and the id of this
+        topic, as a report names it."""
         return frame.replace(NONCE.hex().encode(), ANY_NONCE).replace(
             self.topic.id.bytes, ANY_TOPIC_ID
         )
 
     def at_home(self, frame: bytes) -> bytes:
-        """Return a portable frame with the nonce of this process and the id of this topic."""
+        """Return a portable frame with the nonce of this process and the id of this topic in the
+        places of its placeholders."""
         return frame.replace(ANY_NONCE, NONCE.hex().encode()).replace(
             ANY_TOPIC_ID, self.topic.id.bytes
         )

@@ -61,8 +61,9 @@ class PutOff:
         return None
 
     def tell(self, error: BaseException) -> None:
-        """Note what a case that counts has failed by. One that runs again, or that a setting makes
-        unsupported, has told nothing."""
+        """Note that a case that counts has failed by this error; then a broken invariant of its
+        kind fails no case about another API any more. A case that runs again, or that a setting
+        makes unsupported, has told nothing."""
         if isinstance(error, BrokenInvariant):
             self._told.add(kind_of(error.what))
 

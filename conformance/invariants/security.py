@@ -24,7 +24,7 @@ def mechanisms(version: int, asked: Struct, answer: Struct) -> None:
 
 
 def authenticated(version: int, asked: Struct, answer: Struct) -> None:
-    """Require a session lifetime that is not negative, and zero beside an error."""
+    """Require a session lifetime (from v1 on) that is not negative, and zero beside an error."""
     if version >= 1:
         told = answer.session_lifetime_ms
         allowed = told >= 0 if answer.error_code == NONE else told == 0
@@ -68,7 +68,8 @@ def _pattern(version: int, found: Struct) -> int | None:
 
 
 def _passes(version: int, wanted: Struct, entry: tuple[object, ...]) -> None:
-    """Raise Deviation unless the entry matches the filter."""
+    """Raise Deviation unless the entry (resource type and name, pattern type, principal, host,
+    operation, permission) matches the filter `wanted`."""
     kind, name, pattern, principal, host, operation, permission = entry
     codes = {
         "resource type": (wanted.resource_type_filter, kind),

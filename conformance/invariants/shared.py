@@ -15,7 +15,8 @@ READ, DESCRIBE, OPERATIONS_LAST = 3, 8, 15
 
 
 def rows(above: Struct, path: str) -> Iterator[Struct]:
-    """Yield every struct at the end of a path of lists, such as "topics partitions"."""
+    """Yield every struct at the end of a path of lists, such as "topics partitions"; none from a
+    list that is null."""
     name, _, deeper = path.partition(" ")
     for row in getattr(above, name) or ():
         if deeper:
@@ -31,16 +32,15 @@ def once_each(values: Iterable[object], what: str) -> None:
 
 
 def endpoint(node_id: int, host: str | None, port: int) -> None:
-    """Require an address to which a client can connect."""
+    """Require a node id, and an address to which a client can connect."""
     valid = node_id >= 0 and bool(host) and 0 < port < 1 << 16
     expect_that(valid, "node", "an id, a host and a port", (node_id, host, port))
 
 
 def permissions(bits: int, what: str, *, asked: bool, seen: bool = True) -> None:
-    """Require authorized operations only if they were asked for, and then only known ones.
-
-    seen: the response shows the resource, so that DESCRIBE of it must be allowed.
-    """
+    """Require authorized operations if, and only if, they were asked for, and then only known ones,
+    DESCRIBE among them. seen: the response shows the resource; if not, it may also have none. what:
+    the name of the field."""
     if not asked:
         expect_that(bits == NOT_ASKED, what, f"{NOT_ASKED}, since not asked for", bits)
         return

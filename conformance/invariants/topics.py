@@ -17,7 +17,8 @@ OTHER_LEADER = (ErrorCode.NOT_LEADER_OR_FOLLOWER, ErrorCode.FENCED_LEADER_EPOCH)
 
 
 def produced(version: int, asked: Struct, answer: Struct) -> None:
-    """Require an offset for an appended batch."""
+    """Require of each partition without an error an offset, and no record errors; times and log
+    starts of at least -1."""
     for found in rows(answer, "responses partition_responses"):
         if found.error_code == NONE:
             expect_that(found.base_offset >= 0, "base offset", ">= 0", found.base_offset)
@@ -128,8 +129,8 @@ def fetched_records(version: int, asked: Struct, answer: Struct) -> None:
 
 
 def headers_of(fetched: Struct) -> list[BatchHeader]:
-    """Return the headers of the whole batches of a partition; batches in formats before Kafka 0.11
-    are left out. Raise Deviation if a batch is malformed."""
+    """Return the headers of the whole batches of a partition. Return none if its first batch has a
+    format before Kafka 0.11. Raise Deviation if a batch is malformed or has a wrong CRC."""
     data = bytes(fetched.records or b"")
     if len(data) <= MAGIC_AT or data[MAGIC_AT] != MAGIC:
         return []
@@ -160,7 +161,8 @@ def fetched_bytes(version: int, asked: Struct, answer: Struct) -> None:
 
 
 def _first_size(found: Struct) -> int:
-    """Return the size of a partition's first batch in bytes."""
+    """Return the size of a partition's first batch in bytes, as its header tells it; 0 if there is
+    no whole header."""
     data = bytes(found.records or b"")
     if len(data) < LOG_OVERHEAD:
         return 0
@@ -168,7 +170,8 @@ def _first_size(found: Struct) -> int:
 
 
 def fetch_session(version: int, asked: Struct, answer: Struct) -> None:
-    """Require session id 0 for a fetch outside a session, and the same id within one (KIP-227)."""
+    """Require session id 0 for a fetch outside a session, the same id within one, or 0 if the
+    request removes partitions from it (KIP-227). Throttled answers are left out."""
     if version < 7 or answer.error_code != NONE or answer.throttle_time_ms > 0:
         return
     if asked.session_epoch == SESSION_FINAL_EPOCH:

@@ -69,7 +69,8 @@ def producers(version: int, asked: Struct, answer: Struct) -> None:
 
 
 def described(version: int, asked: Struct, answer: Struct) -> None:
-    """Require a known transaction state, and partitions only while there is a transaction."""
+    """Require a known transaction state, valid ids and times, and partitions only while there is a
+    transaction."""
     for found in answer.transaction_states:
         if found.error_code != NONE:
             continue
