@@ -25,7 +25,7 @@ _DEFAULTS: dict[tuple[str, int], dict[str, str | None]] = {}
 
 def usual_configs(brokers: Brokers) -> dict[str, str]:
     """Return the topic settings that undo unusual defaults of the broker, since cases compare the
-    bytes and timestamps that they sent."""
+    bytes and timestamps that they sent; none if the broker tells no defaults."""
     told = _told_defaults(brokers)
     return {
         key: usual
@@ -35,7 +35,8 @@ def usual_configs(brokers: Brokers) -> dict[str, str]:
 
 
 def _told_defaults(brokers: Brokers) -> dict[str, str | None]:
-    """Return the first broker's default topic settings, which are requested once per address."""
+    """Return the broker settings that give topics their defaults, as the broker with the lowest id
+    tells them ({} if it does not serve DescribeConfigs). They are requested once per address."""
     address = brokers.addresses[0]
     if "DescribeConfigs" not in brokers.advertised:
         return {}

@@ -85,7 +85,7 @@ class Wire(Brokers):
     # --- topics -----------------------------------------------------------------------------------
 
     def new_name(self, prefix: str = "case") -> str:
-        """Return a name that no other case uses."""
+        """Return a name that no other case uses, with `prefix` in it."""
         return f"{TERMS.prefix}touchstone-{NONCE.hex()}-{prefix}-{next(_TOPIC_NUMBER)}"
 
     def create_topic(
@@ -97,10 +97,11 @@ class Wire(Brokers):
         on_one_broker: bool = False,
         with_defaults: bool = False,
     ) -> Topic:
-        """Create a topic, and wait until every broker knows a leader of each partition.
-        on_one_broker: let the broker at `home` lead all of them, so that one request may name
-        several. with_defaults: use the broker's own defaults instead of the settings that cases
-        take for granted."""
+        """Create a topic with one replica (or as many as the terms or the cluster demand), and wait
+        until every broker knows a leader of each partition. Raise Deviation if it cannot be
+        created. on_one_broker: let the broker at `home` lead all partitions, so that one request
+        may name several. with_defaults: use the broker's own defaults instead of the settings that
+        cases take for granted."""
         name = name or self.new_name()
         usual = {} if with_defaults else usual_configs(self)
         entries = [
@@ -222,7 +223,7 @@ class Wire(Brokers):
 
     def leader(self, topic: Topic, partition: int = 0) -> Connection:
         """Return the connection to a partition's leader, or to the bootstrap broker if there is no
-        leader."""
+        leader, or only one broker."""
         return self._cached(self.leader_address(topic, partition))
 
     def leader_address(self, topic: Topic, partition: int = 0) -> tuple[str, int]:
@@ -365,8 +366,9 @@ class Wire(Brokers):
     def bytes_from(
         self, topic: Topic, offset: int, version: int | None = None, **options: Any
     ) -> bytes:
-        """Return the bytes of all batches from an offset on. One answer may hold fewer of them than
-        its limits allow: Apache Kafka ends it with the segment."""
+        """Return the bytes of all batches from an offset to the end, fetched in as many requests as
+        that takes. One answer may hold fewer of them than its limits allow: Apache Kafka ends it
+        with the segment."""
         found = b""
         while records := bytes(self.fetch(topic, offset, version, **options).records or b""):
             found += records
@@ -384,12 +386,13 @@ class Wire(Brokers):
         ]
 
     def end_offset(self, topic: Topic, partition: int = 0) -> int:
-        """Return the high watermark."""
+        """Return the partition's high watermark."""
         return int(self.fetch(topic, 0, partition=partition).high_watermark)
 
 
 def batch(*values: bytes | None, **fields: Any) -> RecordBatch:
-    """Return a record batch of these values, with the given header fields."""
+    """Return a record batch of these values, stamped with the present time, with the given header
+    fields."""
     now_ms = int(time.time() * 1000)
     defaults = {"base_timestamp": now_ms, "max_timestamp": now_ms}
     records = [Record(value=value, offset_delta=n) for n, value in enumerate(values)]

@@ -52,7 +52,8 @@ class Known:
         )
 
     def explains(self, failed: Mapping[str, Any]) -> bool:
-        """Return whether a failed entry of the results is this known failure."""
+        """Return whether a failed entry of the results is this known failure: the same case (test,
+        version), and `actual` matches what the target did."""
         said = str(failed.get("actual", ""))
         return self.means(failed) and (self.actual is None or bool(re.search(self.actual, said)))
 
@@ -80,7 +81,8 @@ class Difference:
         return bool(self.new or self.mended)
 
     def lines(self) -> Iterator[str]:
-        """Yield the sentences that say so."""
+        """Yield the lines of a report: the numbers, then known failures by reason, new ones, and
+        those that pass now."""
         yield f"{self.file}: known failures: {self.known}, new: {len(self.new)}"
         for reason, cases in self.reasons.items():
             more = f" and {len(cases) - NAMED_MAX} more" if len(cases) > NAMED_MAX else ""
@@ -92,8 +94,9 @@ class Difference:
 
 
 def read_baseline(path: Path) -> tuple[Known, ...]:
-    """Return the known failures in the file. Raise OSError or ValueError, which says what is
-    wrong with it."""
+    """Return the known failures in the file: those that it lists (TOML), or the failed cases of an
+    earlier examination (JSON). Raise OSError if it cannot be read, or ValueError, which says what
+    is wrong with it."""
     try:
         text = path.read_text(encoding="utf-8")
         if path.suffix == ".json" or text.lstrip().startswith("{"):
@@ -109,8 +112,10 @@ def read_baseline(path: Path) -> tuple[Known, ...]:
 def difference(
     results: Mapping[str, Any], known: Collection[Known], file: Path | str
 ) -> Difference:
-    """Return what the examination found beside the known failures. A known failure whose runs were
-    all unsupported, or not run, is neither new nor mended."""
+    """Return how the failures of an examination differ from the known ones. A known failure is
+    mended if some of its runs passed and none failed, unless only some runs show it; one whose runs
+    were all unsupported, or not run, is neither new nor mended. file: the name of the baseline, for
+    messages."""
     failed = [entry for entry in results["cases"] if entry["result"] == "failed"]
     passed = [entry for entry in results["cases"] if entry["result"] == "passed"]
     new = [entry for entry in failed if not any(each.explains(entry) for each in known)]

@@ -45,7 +45,8 @@ class Clauses:
     reachable: frozenset[ErrorCode]
 
     def violations(self) -> Iterator[str]:
-        """Yield a sentence for each error that only one of requirement and code knows."""
+        """Yield a sentence for each error that only one of requirement and code knows, for each
+        wrong number of an error in the requirement, and if the code compares nothing."""
         where = f"{self.listed.file}: {self.listed.case.function}"
         requirement = self.listed.case.requirement
         for name, number in NAMED.findall(requirement):
@@ -86,7 +87,8 @@ def clause_table(cases: Iterable[Listed]) -> str:
 
 
 def _closure(function: FunctionType, depth: int) -> Iterator[FunctionType]:
-    """Yield a function and the helpers of this suite that it calls, each once."""
+    """Yield a function and the helpers of this suite that it refers to, up to `depth` calls away,
+    each once."""
     level, seen = [function], {function}
     yield function
     for _ in range(depth):
@@ -109,7 +111,8 @@ def _helpers(function: FunctionType) -> tuple[FunctionType, ...]:
 
 
 def _is_written_here(function: FunctionType) -> bool:
-    """Return False for functions of others, and for those that a dataclass has generated."""
+    """Return whether the function was written in this suite: False for functions of others, and for
+    those that a dataclass has generated."""
     is_ours = function.__module__.startswith("conformance.")
     return is_ours and not function.__code__.co_filename.startswith("<")
 

@@ -38,7 +38,8 @@ class Evidence:
 
     @staticmethod
     def of(error: BaseException | None, stated: Case) -> Evidence:
-        """Return the evidence that an exception of a case contains."""
+        """Return the evidence that an exception of a case contains, without messages; an empty one
+        for None."""
         if error is None:
             return Evidence()
         if isinstance(error, Deviation):
@@ -66,8 +67,8 @@ def _actual(error: BaseException) -> str:
 
 
 def _place(error: BaseException) -> str:
-    """Return the innermost line in the code of a case or of this suite, since a line in a library
-    says less."""
+    """Return file and number of the innermost line in the code of a case or of this suite, since a
+    line in a library says less; that of the innermost line at all if there is none."""
     frames = traceback.extract_tb(error.__traceback__)
     own = [frame for frame in frames if Path(frame.filename).is_relative_to(_HERE)] or frames[-1:]
     return f"{Path(own[-1].filename).name}:{own[-1].lineno}" if own else "an unknown line"

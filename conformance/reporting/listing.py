@@ -65,7 +65,8 @@ class Listed:
 
     @property
     def versions(self) -> str:
-        """The versions that the case states ("v3-13"), or else those of the API."""
+        """The versions, such as "v3-13", that the case states, as far as the API has them; all
+        versions of the API if it states none."""
         low, high = self.case.versions or (0, 1 << 15)
         valid = _valid_versions(self.case.api)
         low, high = max(low, valid[0]), min(high, valid[-1])
@@ -87,7 +88,7 @@ def _modules() -> Iterator[ModuleType]:
 
 
 def modules_of(folder: ModuleType) -> Iterator[ModuleType]:
-    """Yield the modules of a package of cases, or a single module itself."""
+    """Yield the modules test_… of a package of cases, imported, or a single module itself."""
     if not hasattr(folder, "__path__"):
         yield folder
         return

@@ -38,8 +38,8 @@ class HasOptions(Protocol):
 
 
 def reproduce_line(nodeid: str, examined: HasOptions) -> str:
-    """Return the shell command that runs exactly this case again, safely quoted. It works in any
-    folder, also where Touchstone is installed as a wheel."""
+    """Return the shell command that runs exactly this case on this target again, safely quoted. It
+    works in any folder, also where Touchstone is installed as a wheel."""
     return f"touchstone conform --only {shlex.quote(nodeid)} {examined.options}"
 
 
@@ -62,7 +62,8 @@ def why_unwritable(path: Path) -> str | None:
 
 @dataclass
 class Results:
-    """Collects results while pytest runs; `as_dict` is what --json prints."""
+    """Collects results while pytest runs; `as_dict` is what --json prints. as_json_at, as_junit_at:
+    the files to save them in, or None."""
 
     target: str
     as_json_at: Path | None = None
@@ -86,10 +87,8 @@ class Results:
         seconds: float,
         reproduce: str,
     ) -> None:
-        """Add a result; a later phase of the same test replaces an earlier one.
-
-        result: passed, failed or unsupported.
-        """
+        """Add a result; a later one of the same test replaces an earlier one. Save the files if
+        they are due. result: passed, failed or unsupported."""
         entry = {
             "id": stated.id,
             "name": stated.function,

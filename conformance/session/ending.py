@@ -46,13 +46,15 @@ class Ending:
             self._timer.start()
 
     def left_s(self) -> float | None:
-        """Return how much of max_time_s is left, or None if there is no such limit."""
+        """Return how many seconds of max_time_s are left, at least 0, or None if there is no such
+        limit."""
         if self.max_time_s is None:
             return None
         return max(self._began + self.max_time_s - time.monotonic(), 0.0)
 
     def removal_s(self) -> float:
-        """Return how long the removal of what the cases have made may take."""
+        """Return how many seconds the removal of what the cases have made may take: fewer if the
+        run ends early or its time is nearly over."""
         usual_s = END_TIMEOUT_S if self.reason is None else HURRIED_S
         left_s = self.left_s()
         return usual_s if left_s is None else min(usual_s, max(left_s, LEAST_REMOVAL_S))

@@ -138,7 +138,7 @@ def pytest_collection_finish(session: pytest.Session) -> None:
 
 
 def _turn(item: pytest.Item) -> selection.Turn:
-    """Return the sort key of an item."""
+    """Return the sort key of an item; one that is no case comes first."""
     stated = _case(item)
     return selection.turn(stated, item.path) if stated is not None else (False, (), 0)
 
@@ -249,8 +249,8 @@ def pytest_runtest_makereport(
 
 
 def _revived(examined: Examined, ending: Ending, case: str) -> str | None:
-    """Return a sentence about a target that died during the case, or None if it lives. If it cannot
-    be restarted, end the run with this case."""
+    """Return a sentence about a target that died during the case, or None if it lives. Restart it,
+    or wait for one not started here; if it stays away, end the run with this case."""
     try:
         died = examined.restart_if_dead()
     except TargetError as error:

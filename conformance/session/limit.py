@@ -18,8 +18,8 @@ AGAIN_S = 5.0
 
 @contextmanager
 def limited() -> Iterator[None]:
-    """Raise Deviation in the block once it has taken CASE_S_MAX, or longer where answers are
-    awaited for longer. Only the main thread may call this."""
+    """Raise Deviation in the block once it has taken CASE_S_MAX (longer where --timeout-scale is
+    above 1), and every AGAIN_S after that. Only the main thread may call this."""
     longest_s = CASE_S_MAX * max(1.0, TERMS.timeout_scale)
 
     def interrupt(_number: int, _frame: FrameType | None) -> None:

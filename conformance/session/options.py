@@ -39,7 +39,8 @@ def add_options(parser: pytest.Parser) -> None:
 
 
 def refuse_impossible(config: pytest.Config) -> None:
-    """Raise UsageError for options that are wrong, or that contradict each other."""
+    """Raise UsageError for options that are wrong, that contradict each other, or whose file cannot
+    be written."""
     target, bootstrap = config.getoption("--target"), config.getoption("--bootstrap")
     if target and bootstrap:
         raise pytest.UsageError("conformance: give --target or --bootstrap, not both")
@@ -70,7 +71,7 @@ def refuse_impossible(config: pytest.Config) -> None:
 
 
 def set_terms(config: pytest.Config) -> None:
-    """Let the terms hold that the options name."""
+    """Set TERMS, the terms of this process, to those that the options name."""
     TERMS.level = config.getoption("--level")
     TERMS.timeout_scale = config.getoption("--timeout-scale")
     TERMS.prefix = config.getoption("--prefix")

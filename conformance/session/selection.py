@@ -24,7 +24,8 @@ _ID = re.compile(r'@case\(\s*"([^"]+)"')
 
 @dataclass(frozen=True)
 class Selection:
-    """The limits of an examination; empty sets limit nothing."""
+    """The limits of an examination: ids and areas of cases, of which empty sets limit nothing, and
+    the lowest priority that is run."""
 
     ids: frozenset[str]
     areas: frozenset[str]
@@ -63,7 +64,7 @@ def check_keyword(expression: str) -> None:
 
 
 def version_of(item: pytest.Item) -> int | None:
-    """Return the version in which a case runs, or None if it chooses itself."""
+    """Return the version in which a case runs, or None if it chooses its versions itself."""
     callspec = getattr(item, "callspec", None)
     return callspec.params.get("version") if callspec is not None else None
 

@@ -13,8 +13,9 @@ _AHEAD_MS: dict[tuple[str, int], int] = {}
 
 
 def now_ms(wire: Wire) -> int:
-    """Return the time by the target's clock. That of a target started here is ours; another shows
-    its own once, in the append time of a record."""
+    """Return the time by the target's clock in milliseconds. That of a target started here is ours;
+    another shows its own in the append time of a record, for which a topic is made, once per
+    address."""
     if not wire.is_shared:
         return local_ms()
     address = wire.addresses[0]
@@ -28,5 +29,5 @@ def now_ms(wire: Wire) -> int:
 
 
 def local_ms() -> int:
-    """Return the time by our clock."""
+    """Return the time by our clock in milliseconds since 1970."""
     return int(time.time() * 1000)

@@ -103,7 +103,7 @@ class Guest:
         eventually(lambda: described(self.wire, **wanted), bool, "the broker knows the new ACL")
 
     def withdraw(self) -> None:
-        """Delete all ACLs that were created for this user."""
+        """Delete all ACLs of the principals for which `may` created some."""
         for principal in sorted(self._principals):
             delete(self.wire, {"principal_filter": principal})
         self._principals.clear()
@@ -120,7 +120,7 @@ def acl(**fields: Any) -> Struct:
 
 
 def create(wire: Wire, *rows: Struct, version: int | None = None) -> list[int]:
-    """Send CreateAcls; return the error code of each."""
+    """Send CreateAcls for these entries; return the error code of each, in order."""
     answer = wire.call("CreateAcls", version, creations=list(rows))
     return [row.error_code for row in answer.results]
 
@@ -135,8 +135,8 @@ def described(wire: Wire, version: int | None = None, **wanted: Any) -> list[Str
 
 
 def delete(wire: Wire, *filters: dict[str, Any], version: int | None = None) -> list[Struct]:
-    """Send DeleteAcls with these filters. Return the result of each, once the broker no longer
-    applies them."""
+    """Send DeleteAcls with these filters. Return the result of each, once the broker shows no ACL
+    that matches one whose deletion succeeded."""
     rows = [part("DeleteAcls", "DeleteAclsFilter", **(EVERYTHING | each)) for each in filters]
     results: list[Struct] = wire.call("DeleteAcls", version, filters=rows).filter_results
     for wanted, result in zip(filters, results, strict=True):
@@ -150,7 +150,7 @@ def delete(wire: Wire, *filters: dict[str, Any], version: int | None = None) -> 
 
 
 def codes_in(answer: Any) -> set[int]:
-    """Return every error code in any row of a response, except NONE."""
+    """Return every error code at any depth of a response, except NONE."""
     if isinstance(answer, Struct):
         found = {
             getattr(answer, name)

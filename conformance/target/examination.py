@@ -138,9 +138,9 @@ class Examined:
         )
 
     def for_case(self, stated: Case | None) -> Examined:
-        """Return the target on which this case runs: this one, or a second instance with the
-        settings that the case demands. Raise Unsupported if the API is not advertised, or if no
-        instance can be started here.
+        """Return the target on which this case runs: this one, or a second instance, started if
+        need be, with the settings that the case demands. Raise Unsupported if the API is not
+        advertised, or if no instance can be started here.
 
         Only one second instance lives at a time; it is stopped when a case needs another.
         """
@@ -159,7 +159,7 @@ class Examined:
 
     def _started_for(self, stated: Case) -> Examined:
         """Return a second instance with the settings of a case. Raise Unsupported if the target
-        refuses settings that it may lack."""
+        refuses settings that it may lack, and TargetError if it refuses others."""
         assert self.start_with is not None
         try:
             return self.start_with(dict(stated.config))
@@ -181,8 +181,9 @@ class Examined:
             self._variant = None
 
     def require(self, stated: Case, version: int | None = None) -> None:
-        """Raise Unsupported unless the target can do what the case needs: its API, in the version
-        in which the case runs, if it runs in one, and more."""
+        """Raise Unsupported unless the target can do what the case needs (its API, in the version
+        in which the case runs, if it runs in one, and `requires`) and the terms of the examination
+        allow it."""
         if stated.api not in self.advertised:
             raise Unsupported(f"{stated.api} is not advertised")
         first, last = self.advertised[stated.api]
@@ -198,8 +199,9 @@ class Examined:
             raise Unsupported("the case waits for retention or compaction, minutes on this target")
 
     def kill_and_restart(self, while_down: Callable[[Path], None] | None = None) -> None:
-        """Send SIGKILL, start again on the same data, and wait until the target answers.
-        while_down: called with the first node's data directory while nothing runs on it."""
+        """Kill all nodes by SIGKILL, start them again on the same data, and wait until the target
+        answers. while_down: called with the first node's data directory while nothing runs on it.
+        Raise Unsupported if that directory cannot be seen here."""
         self.cluster.perform(Kill("all"))
         if while_down is not None:
             while_down(_data_of(self._local_cluster().members()[0]))
@@ -207,7 +209,7 @@ class Examined:
         self._restart()
 
     def start_again(self, broker_id: int) -> None:
-        """Start one killed node; leave the others as they are."""
+        """Start the node of one broker again after a kill; leave the others as they are."""
         number = self.number_of(broker_id)
         for member in self._local_cluster().members():
             if member.number == number:
@@ -220,7 +222,8 @@ class Examined:
         return next(_data_of(m) for m in self._local_cluster().members() if m.number == number)
 
     def number_of(self, broker_id: int) -> int:
-        """Return the node number, as faults use it, of a broker id."""
+        """Return the node number, as faults use it, of a broker id. Raise Unsupported if the
+        target's processes run elsewhere."""
         return self._local_cluster().number_of(broker_id)
 
     def stop_and_restart(self) -> None:
@@ -273,9 +276,9 @@ class Examined:
         return True
 
     def _wait_for_return(self) -> str | None:
-        """Return None if a foreign target answers at once. Otherwise wait for it, and return a
-        sentence that says for how long it did not answer. Raise TargetError if it does not answer
-        in time."""
+        """Return None if the foreign target answers at once. Otherwise wait for it, and return the
+        sentence that says why it did not answer at first. Raise TargetError if it does not answer
+        within RETURN_TIMEOUT_S."""
         first: str | None = None
         deadline = time.monotonic() + RETURN_TIMEOUT_S
         while True:
@@ -290,8 +293,8 @@ class Examined:
             time.sleep(RETURN_POLL_S)
 
     def stop(self, removal_s: float = END_TIMEOUT_S) -> None:
-        """Stop what was started here, and remove what the cases created elsewhere, within
-        removal_s."""
+        """Stop what was started here, and its directory with it; on a cluster that was not started
+        here, remove what the cases created, within removal_s seconds."""
         self._stop_variant()
         if self.tidying is not None:
             with suppress(TargetError):  # an interrupted examination may have left nodes down
@@ -318,7 +321,8 @@ def _answering(target: BootstrapTarget) -> BootstrapTarget:
 
 
 def _tidying(target: Target, cluster: Cluster) -> Tidying | None:
-    """Return the means to clean up a foreign cluster, or None if the cluster was started here."""
+    """Return the means to clean up a cluster that was not started here, after marking what this run
+    makes there, or None if it was started here."""
     if not isinstance(target, BootstrapTarget | ForeignTarget):
         return None
     return Tidying(cluster.bootstrap, min(cluster.nodes, REPLICAS_MAX))
@@ -337,8 +341,8 @@ def _is_configured(target: str | None) -> bool:
 
 
 def advertised_versions(bootstrap: str) -> dict[str, tuple[int, int]]:
-    """Return API name -> (first, last) version that the broker at this address advertises
-    (ApiVersions v0)."""
+    """Return API name -> (first, last) version that the first broker of these addresses advertises
+    (ApiVersions v0), for the APIs that this suite knows."""
     connection = Connection(*addresses(bootstrap)[0], access=access_of(bootstrap))
     try:
         answer = connection.call("ApiVersions", 0)
@@ -356,8 +360,8 @@ def chosen_versions(
     stated: Case, examined: Examined | None, *, all_versions: bool = False
 ) -> list[int]:
     """Return the versions in which a case runs: the first and the last that case, target and this
-    suite share. If the target shares none, return the case's first version (its result is then
-    unsupported)."""
+    suite share, or all of them (all_versions). If the target shares none, return those of the case
+    (their results are then unsupported)."""
     key = next(key for key, name in CAMEL.items() if name == stated.api)
     valid = request_definition(int(key)).valid_versions
     low, high = stated.versions or (valid[0], valid[-1])

@@ -93,8 +93,8 @@ class Explanation:
     apis: frozenset[str] = frozenset()
 
     def explains(self, told: Told, refusal: Refusal) -> bool:
-        """Return whether this setting of the target, unlike its default, forbids the request that
-        was refused."""
+        """Return whether this setting of the target forbids the request that was refused, and its
+        default in Apache Kafka would not."""
         return (
             refusal.error == self.error
             and (not self.apis or refusal.api in self.apis)
@@ -130,7 +130,8 @@ def _has_too_few_brokers(key: str, key_type: int) -> Holds:
 
 
 def _metadata_is_longer(told: Told, refusal: Refusal) -> bool:
-    """Return whether one of the offsets has metadata beyond the limit."""
+    """Return whether one of the offsets to commit has metadata longer than
+    offset.metadata.max.bytes."""
     texts = [
         partition.committed_metadata or ""
         for topic in refusal.asked.topics
@@ -152,7 +153,8 @@ def _records_are_larger(key: str) -> Holds:
 
 
 def _assignments_are_larger(told: Told, refusal: Refusal) -> bool:
-    """Return whether the assignments of a generation exceed a record of the group's log."""
+    """Return whether the assignments of a generation exceed message.max.bytes, the limit of a
+    record in the groups' log."""
     size = sum(len(row.assignment) for row in refusal.asked.assignments)
     return told.is_below("message.max.bytes", size)
 
@@ -312,11 +314,9 @@ def why_unsupported(
     target: Brokers, refusals: Refusals, asked_for: Collection[str] = ()
 ) -> str | None:
     """Return the sentence that names the setting because of which the running case could not be
-    judged, or None. The target is asked for its settings only if it has refused something.
-
-    asked_for: the settings that the case itself has given the target. They are what it examines,
-    and explain nothing.
-    """
+    judged, or None if no setting explains a refusal, or the target does not tell its settings. It
+    is asked for them only if it has refused something. asked_for: the settings that the case itself
+    has given the target. They are what it examines, and explain nothing."""
     suspected = {e.error for e in EXPLANATIONS} & {refusal.error for refusal in refusals.answers}
     if not suspected and not refusals.closures:
         return None
@@ -349,8 +349,8 @@ def _sentences(told: Told, refusals: Refusals) -> Iterator[str]:
 
 
 def ask(target: Brokers, *, permissions: bool = False) -> Told:
-    """Ask a target for the settings that explain refusals, and whether it has an authorizer if
-    `permissions` is true."""
+    """Return what a target tells of the settings that explain refusals, of its brokers and quotas
+    and, if `permissions`, whether it has an authorizer (else False)."""
     brokers = target.brokers()
     settings, is_denied = _settings(target, min(brokers))
     authorizes = permissions and has_authorizer(target, is_denied=is_denied)

@@ -103,12 +103,13 @@ class Running:
         config: Mapping[str, str] | None = None,
         proxied: bool = False,
     ) -> Cluster:
-        """Return the running cluster."""
+        """Return the running cluster; directory, nodes, config and proxied change nothing."""
         return Lent(self._cluster)
 
 
 class Alarm:
-    """A context that interrupts the main thread, as Ctrl-C does, once the time is over."""
+    """A context that sends SIGTERM to the process once the time is over, which interrupts the main
+    thread as Ctrl-C does; then has_rung is true."""
 
     def __init__(self, seconds: float) -> None:
         self.has_rung = False

@@ -27,8 +27,9 @@ OF_CLUSTER = sum(
 
 
 def has_authorizer(target: Brokers, *, is_denied: bool) -> bool:
-    """Return whether the target shows that it has an authorizer. is_denied: whether it has just
-    refused to describe its settings. A target that says it has none has none."""
+    """Return whether the target shows that it has an authorizer: it refuses to describe settings or
+    ACLs, has ACLs, or does not allow this client every operation on the cluster. is_denied: whether
+    it has just refused to describe its settings. A target that says it has none has none."""
     acls = _acls(target)
     if acls is not None and acls.error_code == ErrorCode.SECURITY_DISABLED:
         return False
@@ -44,7 +45,8 @@ def _shows_authorizer(acls: Struct) -> bool:
 
 
 def _allowed_on_cluster(target: Brokers) -> int | None:
-    """Return the operations on the cluster that this client may do, or None if no API tells."""
+    """Return the operations on the cluster that this client may do, as bits, or None if no API
+    tells."""
     if "DescribeCluster" in target.advertised:
         answer = target.call("DescribeCluster", include_cluster_authorized_operations=True)
         return int(answer.cluster_authorized_operations)

@@ -188,7 +188,8 @@ def _checked(address: Address, brokers: list[Struct]) -> list[Struct]:
 
 
 def _sasl(address: Address, timeout_s: float) -> list[str]:
-    """Return the SASL mechanisms that a listener offers, or [] if it does not demand SASL."""
+    """Return the SASL mechanisms that a listener offers, or [] if it does not answer
+    SaslHandshake."""
     try:
         with _connect(address, timeout_s) as connection:
             answer = _ask(connection, address, "SaslHandshake", 1, timeout_s, mechanism="none")
@@ -198,8 +199,8 @@ def _sasl(address: Address, timeout_s: float) -> list[str]:
 
 
 def _connect(address: Address, timeout_s: float) -> socket.socket:
-    """Return an open connection. Raise Unreachable if the name is unknown, the connection is
-    refused, or nothing answers."""
+    """Return an open connection, inside TLS and logged in if the address says so. Raise Unreachable
+    if the name is unknown, the connection is refused, or nothing answers."""
     problem: OSError | None = None
     for family, kind, protocol, _, at in _resolved(address, timeout_s):
         connection = socket.socket(family, kind, protocol)
@@ -225,8 +226,8 @@ def _connect(address: Address, timeout_s: float) -> socket.socket:
 
 
 def _resolved(address: Address, timeout_s: float) -> Iterable[Any]:
-    """Resolve a name within a deadline, which getaddrinfo itself does not support. Raise
-    Unreachable if it does not resolve in time."""
+    """Return what getaddrinfo returns for an address. Wait for it no longer than timeout_s, which
+    getaddrinfo itself does not support. Raise Unreachable if the name does not resolve in time."""
     found: list[Any] = []
     problems: list[OSError] = []
 
@@ -253,7 +254,8 @@ def _ask(
     timeout_s: float,
     **fields: Any,
 ) -> Struct:
-    """Send a request and return the decoded response. Raise Unreachable, _Closed or _Late."""
+    """Send a request and return the decoded response. Raise _Closed if the connection ends, _Late
+    if it is not answered in time, and Unreachable if the bytes are no answer to it."""
     deadline = time.monotonic() + timeout_s
     asked = encode_request(
         api_key(api), version, _CORRELATION_ID, "touchstone", request(api, **fields)

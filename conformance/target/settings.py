@@ -34,13 +34,15 @@ def broker_setting(wire: Wire, key: str) -> str | None:
 
 
 def limit(wire: Wire, key: str, default: int) -> int:
-    """Return a numeric setting, or Apache Kafka's default if the broker does not reveal it."""
+    """Return a numeric setting of the first broker, or `default`, which must be Apache Kafka's, if
+    the broker does not reveal it."""
     value = broker_setting(wire, key)
     return int(value) if value is not None else default
 
 
 def session_timeouts_ms(wire: Wire) -> tuple[int, int]:
-    """Return the shortest and the longest session time-out of classic groups."""
+    """Return the shortest and the longest session time-out of classic groups that the broker
+    allows, in milliseconds."""
     shortest, longest = SESSION_TIMEOUTS_MS
     return limit(wire, shortest, 6_000), limit(wire, longest, 1_800_000)
 
@@ -97,7 +99,8 @@ def require_assignor(wire: Wire, name: str, *, by_default: bool = False) -> None
 
 
 def require_auto_creation(wire: Wire) -> None:
-    """Raise Unsupported unless the broker reveals that it creates topics on first use."""
+    """Raise Unsupported unless the broker reveals that it creates topics on first use
+    (auto.create.topics.enable)."""
     told = broker_setting(wire, "auto.create.topics.enable")
     if told != "true":
         raise Unsupported(

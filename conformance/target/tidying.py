@@ -40,7 +40,7 @@ class Tidying:
 
     def end(self, timeout_s: float) -> None:
         """Remove everything that carries the marker, within a time limit. Print the names of things
-        that remain."""
+        that remain. Do nothing if there is no marker."""
         if self._own is None:
             return
         if left := run(self._own.remove(timeout_s)).left():

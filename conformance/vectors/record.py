@@ -32,8 +32,8 @@ OF_NODES = ("broker_id", "node_id", "voter_id", "controller_id", "replica_id")
 
 
 def record(target: str, file: Path) -> int:
-    """Write the vectors of a target that is started here to a file; return how many. Remove the
-    directory in which the target ran. Exit with a message if that directory exists before."""
+    """Start the target, write its vectors to a file, and return how many. Remove the directory in
+    which the target ran. Exit with a message if that directory exists before."""
     if DIRECTORY.exists():
         raise SystemExit(f"{DIRECTORY} exists; remove it first")
     try:
