@@ -84,10 +84,10 @@ def attack(
     stale_after_s: float | None = None,
 ) -> Judged:
     """Run one scenario, judge it and draw its report. stale_after_s: the bound of stale reads, in
-    seconds.
+    seconds, which run.json then has.
 
-    Judge an interrupted run by polars alone, since the user is waiting for the prompt, and also a
-    simulated run, which takes less time than Spark needs to start.
+    Judge an interrupted run by polars alone, since the user is waiting for the prompt, and by
+    default also a simulated run, which takes less time than Spark needs to start.
     """
     # Judging alone needs none of these, and starts in half the time without them.
     from chaos.run.fitting import family_of
@@ -114,7 +114,7 @@ def attack(
 
 
 def _with_costs(judged: Judged, judged_s: float, reported_s: float) -> Mapping[str, Any]:
-    """Add the seconds that judging and reporting took to run.json, and return its content."""
+    """Add the seconds that judging and reporting took to run.json, and return its new content."""
     costs = judged.run["costs"]
     more = {"judge": round(judged_s, 2), "report": round(reported_s, 2)}
     facts = {**judged.run, "costs": {**costs, "phases_s": {**costs["phases_s"], **more}}}
@@ -141,7 +141,7 @@ def judge_foreign(
     stale_after_s: float | None = None,
 ) -> Judged:
     """Judge a history that another tool recorded (linearizability.importers), without writing a
-    file."""
+    file. Raise HistoryError for an unknown profile or format, or a file that is no such history."""
     known_profile(profile)
     with imported(path, history_format) as file:
         judged = judge(file, engine=engine, spark_master=spark_master, stale_after_s=stale_after_s)
@@ -161,7 +161,8 @@ def judge(
     """Judge a run directory (and write its verdict.json) or a single history file.
 
     profile: which rules apply (linearizability.opinions.profiles); verdict.json always follows
-    Touchstone's own. If a run was killed, the part that it recorded is judged: INVALID or UNKNOWN.
+    Touchstone's own. If a run was killed, the part that it recorded is put together and judged:
+    INVALID or UNKNOWN.
     """
     known_profile(profile)
     if isdir(path / PARTS):
@@ -185,7 +186,7 @@ def judge_for_the_record(
     spark_master: str | None = None,
     first: Callable[[Judged], None] | None = None,
 ) -> Judged:
-    """Judge a run by polars at once, and then by Spark, whose verdict is stored.
+    """Judge a run by polars at once, and then by Spark, whose verdict is stored in its place.
 
     first: called with polars' verdict before Spark starts. If the two differ, the verdict is at
     best UNKNOWN and names both. If Spark is unavailable or not wanted (engine: "local"), polars'
@@ -279,8 +280,8 @@ def bounds_of(run: Mapping[str, Any], stale_after_s: float | None = None) -> Bou
 
 
 def run_facts(path: Path) -> Mapping[str, Any]:
-    """Return run.json of a run directory, or {} for a single history. Raise UsageError if it is
-    damaged."""
+    """Return run.json of a run directory, or {} if there is none, as for a single history. Raise
+    UsageError if it is damaged, or of a version that cannot be read."""
     file = path / "run.json"
     if not isfile(file):
         return {}
@@ -296,8 +297,8 @@ def run_facts(path: Path) -> Mapping[str, Any]:
 
 
 def problems_of(run: Mapping[str, Any]) -> list[CheckerVerdict]:
-    """Return an UNKNOWN opinion for each problem that kept the run from completing (no recovery, a
-    final read cut short)."""
+    """Return one UNKNOWN opinion, named "run", with every problem that kept the run from completing
+    (no recovery, a final read cut short, a kill), or [] if there was none."""
     problems = [str(problem) for problem in run.get("problems", ())]
     if run and not run.get("ended"):
         problems.append("the run was killed before its end")

@@ -21,7 +21,8 @@ from ci.errors import UsageError, explain
 
 
 def up() -> str:
-    """Start the daemon, make every image, and return the daemon's address."""
+    """Start the daemon unless it runs, make every missing image (a line on standard error for
+    each), and return the daemon's address."""
     import docker
 
     address = daemon.start()
@@ -35,8 +36,8 @@ def up() -> str:
 
 
 def run(command: list[str]) -> int:
-    """Start the daemon, run a command with its DOCKER_HOST, and return the command's exit status.
-    Raise UsageError if no command is given."""
+    """Start the daemon with its images, run a command with its DOCKER_HOST, stop the daemon unless
+    it ran before, and return the command's exit status. Raise UsageError if no command is given."""
     if not command:
         raise UsageError("airgap run: name a command")
     with daemon_up() as address:

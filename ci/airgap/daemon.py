@@ -34,8 +34,8 @@ which the kernel refuses overlay2."""
 
 
 def run_directory() -> Path:
-    """Return a directory with a short path, since a socket's path may have at most 107 characters.
-    Each .cache folder gets a different one."""
+    """Return the daemon's directory for sockets, which has a short path, since a socket's path may
+    have at most 107 characters. Each .cache folder gets a different one. It need not exist."""
     name = hashlib.sha256(str(places.CACHE).encode()).hexdigest()[:8]
     return Path(tempfile.gettempdir()) / f"touchstone-dockerd-{name}"
 
@@ -49,8 +49,8 @@ def is_up() -> bool:
 
 
 def start() -> str:
-    """Start the daemon unless it runs, and return its address. Raise UsageError if it cannot
-    start."""
+    """Start the daemon unless it runs, and return its address. Raise UsageError if it cannot start:
+    no dockerd, not root, or none of the storage drivers works."""
     if is_up():
         return url()
     program = shutil.which(PROGRAM, path=f"{os.environ.get('PATH', os.defpath)}:/usr/sbin:/sbin")
@@ -67,8 +67,8 @@ def start() -> str:
 
 
 def stop() -> bool:
-    """Stop the daemon that `start` started, and its containers. Return whether there was anything
-    to stop."""
+    """Stop the daemon that `start` started, with its containers, mounts and run directory; keep its
+    images. Return whether a daemon ran."""
     pid = _living_pid()
     if pid is not None:
         os.kill(pid, signal.SIGTERM)
@@ -91,7 +91,7 @@ def purge() -> None:
 
 
 def _try_to_start(program: str, driver: str) -> str:
-    """Start the daemon with this storage driver. Return "", or the daemon's last log lines if it
+    """Start the daemon with this storage driver. Return "", or the daemon's last log line if it
     does not come up."""
     directory = run_directory()
     directory.mkdir(parents=True, exist_ok=True)

@@ -69,7 +69,8 @@ class StandIn:
     """(path, target) of each symbolic link."""
 
     def key(self) -> str:
-        """Return a digest that changes when the image must be rebuilt."""
+        """Return a digest of base, instructions, links and files (by size and time), which changes
+        when the image must be rebuilt."""
         digest = hashlib.sha256(repr((self.base, self.instructions, self.links)).encode())
         for path, file in sorted(self.files.items()):
             status = file.stat()
@@ -98,7 +99,7 @@ class StandIn:
 
 
 def stand_ins() -> list[StandIn]:
-    """Return the stand-ins for which all files are present."""
+    """Return the stand-ins that can be built: those for which all files are present."""
     found = [
         StandIn(SIDECAR_IMAGE, {}),
         StandIn(
@@ -116,8 +117,8 @@ def stand_ins() -> list[StandIn]:
 
 
 def make_missing(client: Any) -> Iterator[tuple[str, str]]:
-    """Build the missing images. Yield (image, what was done or found) for each. Raise UsageError if
-    a build fails."""
+    """Build the stand-ins that are missing or old, and their base; keep published images. Yield
+    (image, what was done or found) for each. Raise UsageError if the base cannot be made."""
     for one in stand_ins():
         labels = _labels(client, one.name)
         if labels is None or labels.get(STAND_IN, one.key()) != one.key():
@@ -194,8 +195,8 @@ def _jars(version: str) -> list[Path]:
 
 
 def _libraries() -> Iterable[tuple[str, Path]]:
-    """Yield the files of the reference broker's libraries in .venv. They only suit the Python
-    version of this .venv."""
+    """Yield (path in the image, file) for the reference broker's libraries in .venv. They only suit
+    the Python version of this .venv."""
     for name in reference.LIBRARIES:
         for file in importlib.metadata.files(name) or ():
             source = Path(str(file.locate()))

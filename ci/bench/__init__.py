@@ -28,8 +28,9 @@ BENCHMARKS: dict[str, str] = {
 
 
 def run_bench(names: Sequence[str]) -> int:
-    """Run the named benchmarks (all if none is named, or those that $BENCH names). Return 1 if a
-    bound is broken, else 0. Raise UsageError for a name that is not a benchmark."""
+    """Run the named benchmarks (if none is named, those that $BENCH names, else all), and print
+    their tables. Return 1 if a bound is broken, else 0. Raise UsageError for a name that is not a
+    benchmark."""
     chosen = list(names) or os.environ.get("BENCH", "").split() or list(BENCHMARKS)
     for name in chosen:
         if name not in BENCHMARKS:

@@ -40,7 +40,8 @@ MakeTopic = Callable[[Wire], Topic]
 
 
 def warm_up(wire: Wire, make: MakeTopic = Wire.create_topic) -> None:
-    """Send tens of thousands of requests of each kind, so that a JVM has compiled its hot code."""
+    """Send up to tens of thousands of requests of each kind, Produce and Fetch, for at most
+    WARM_UP_S_MAX each, so that a JVM has compiled its hot code. make: makes the topics."""
     topic, written = make(wire), make(wire)
     fetch = encode_request(
         api_key("Fetch"), FETCH_VERSION, 1, CLIENT_ID, wire.fetch_request(topic, 0)
@@ -105,8 +106,9 @@ def one_by_one(connection: Connection, frame: bytes, seconds: float) -> float:
 
 
 def consume(megabytes: int = 64) -> Load:
-    """Return a load that reads a partition of 1 KB records. The load measures the rate in MB per
-    second over the whole partition, and the latency of one batch in ms."""
+    """Return a load that reads a partition of 1 KB records, which it fills once for each client. It
+    measures the rate in MB per second over the whole partition, and the latency of one batch in
+    ms."""
     filled: dict[int, tuple[Topic, list[bytes]]] = {}
 
     def run(wire: Wire, seconds: float) -> Measured:
@@ -176,8 +178,7 @@ def _fill(buffer: memoryview, connection: Connection) -> int:
 
 
 def _batch_bytes(data: bytes) -> int:
-    """Return the size in bytes of the first batch in these bytes; all batches have the same
-    size."""
+    """Return the size in bytes of the first batch in these bytes."""
     return 12 + int.from_bytes(bytes(data[8:12]), "big")
 
 

@@ -77,7 +77,8 @@ def _thousand_partitions(data: Path) -> tuple[float, float]:
 
 
 def _growth(data: Path) -> float:
-    """Return by how many MiB the broker's peak memory exceeds its memory after the warm-up."""
+    """Write and read BATCHES batches of a log that is deleted meanwhile. Return by how many MiB the
+    broker's largest memory after the warm-up exceeds the first sample after it."""
     records = RecordBatch([Record(os.urandom(1000))] * (BATCH_BYTES // 1010)).encode()
     per_batch = BATCH_BYTES // 1010
     samples: list[float] = []

@@ -32,7 +32,8 @@ SCENARIO = ("--nodes", "3", "--workload", "appends", "--nemesis", "kill-leader",
 
 
 def run() -> Table:
-    """Measure one row for each probe, then the row of the attack."""
+    """Measure the faults, a row for each, then the attack of a minute, if Apache Kafka's jars and
+    toxiproxy are here."""
     table = Table(("fault", "apply ms", "of its bound", "heal ms", "back after ms"))
     timed = [probe for probe in probes.chosen(nightly=True) if _is_timed(probe)]
     proofs = probes.perform([probe for probe in timed for _ in range(ROUNDS)], _tell)
@@ -54,7 +55,8 @@ def _tell(proof: Proof) -> None:
 
 
 def add_fault(table: Table, name: str, proofs: list[Proof]) -> None:
-    """Add one row with the best of the proofs, if none of them failed."""
+    """Add one row with the best of the proofs of a fault: "not here" if it cannot be applied here,
+    FAILED with a broken bound if any proof failed."""
     shown = [proof for proof in proofs if proof.outcome is Outcome.PROVED]
     if all(proof.outcome is Outcome.NOT_HERE for proof in proofs):
         table.add(name, "not here", "", "", "")

@@ -82,8 +82,8 @@ def run() -> Table:
 def _fail_over(
     table: Table, name: str, measure: Measure, most_s: float | None, sides: Sequence[Side]
 ) -> None:
-    """Measure one failover after another on both clusters, and add a row with the medians and their
-    ratio."""
+    """Measure ROUNDS failovers on each cluster in turn, and add a row with the medians and their
+    ratio. most_s: the bound on the reference's time, or None."""
     others = family.Others()
     gaps = [[measure(*side) for side in sides] for _ in range(ROUNDS)]
     mine, other = (statistics.median(each) for each in zip(*gaps, strict=True))

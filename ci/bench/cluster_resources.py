@@ -77,7 +77,7 @@ def topic_of(wire: Wire, partitions: int) -> Topic:
 
 def write_to_each(wire: Wire, topic: Topic) -> int:
     """Write a record to each partition, with one request to each leader. Return the number of
-    partitions written."""
+    partitions that accepted it."""
     described = wire.topic_metadata(topic.name)
     led: dict[int, list[int]] = {}
     for each in described.partitions:
@@ -134,8 +134,8 @@ def idle_cpus(cluster: LocalCluster) -> list[float]:
 
 
 def return_s(cluster: LocalCluster, wire: Wire, topics: list[Topic]) -> float:
-    """Kill a node, and wait until the other nodes have removed it from the ISRs. Return the seconds
-    from its restart until it is in all ISRs again."""
+    """Kill a node, wait until the ISRs shrink, and start it again. Return the seconds from its
+    restart until it is in all ISRs of these topics again."""
     cluster.perform(Kill(NODES))
     wire.forget_connections()
     eventually(

@@ -32,12 +32,13 @@ class Client:
     connects again."""
 
     def __init__(self, addresses: Callable[[], list[tuple[str, int]]]) -> None:
-        """Connect to the first of these addresses that can be reached."""
+        """Set the function that returns the addresses to try, in order; the first call connects."""
         self._addresses = addresses
         self._connection: Connection | None = None
 
     def call(self, api: str, version: int, body: Struct) -> Struct | None:
-        """Send a request and return the answer, or None if there was none."""
+        """Send a request and return the answer, or None if there was none; then the next call
+        connects again."""
         try:
             if self._connection is None:
                 self._connection = self._connected()
@@ -95,7 +96,7 @@ def leader_failover(cluster: LocalCluster, wire: Wire) -> float:
 
 def controller_failover(cluster: LocalCluster, wire: Wire) -> float:
     """Kill the active controller. Return the longest time in seconds in which no change of a
-    topic's configuration was acknowledged."""
+    topic's configuration, requested from another broker, was acknowledged."""
     controller = cluster.controller()
     assert controller is not None
     brokers = wire.brokers()

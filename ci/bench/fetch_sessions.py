@@ -36,8 +36,8 @@ class Waiting:
         self._read_up_to = 0
 
     def woken_ms(self) -> float:
-        """Append a record while a fetch waits. Return the milliseconds that the fetch and the
-        append take."""
+        """Append a record while a fetch of the session waits. Return the milliseconds from sending
+        the fetch to its answer."""
         started = time.monotonic()
         self._send({0: self._read_up_to} if self._read_up_to else {}, WAIT_MS)
         self._client.produce(self._topic, "x")

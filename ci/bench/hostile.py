@@ -98,7 +98,9 @@ class Target:
     pid: int
 
     def attacked(self, attack: Attack, canary: str) -> Seen:
-        """Attack the broker. Return the measurements before, during and after the attack."""
+        """Attack the broker while a well-behaved client works in the topic `canary`, and return
+        what was measured during and after the attack. The longest wait is endless if that client
+        failed."""
         sockets, mib, used_s = self.sockets(), resident_mib(self.pid), cpu_s(self.pid)
         with Witness(self.at, canary) as witness:
             time.sleep(1)

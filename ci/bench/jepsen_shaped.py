@@ -25,7 +25,8 @@ Log = list[tuple[int, int]]
 
 
 def write(file: Path, operations: int, seed: int = 1) -> int:
-    """Write the history to a file. Return the number of records polled."""
+    """Write the history to a file: this many transactions, then a final poll of each thread. Return
+    the number of records polled."""
     made = _Cluster(random.Random(seed))
     with file.open("w") as out:
         for index, event in enumerate(made.events(operations)):

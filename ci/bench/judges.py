@@ -106,8 +106,8 @@ def _spark(table: Table, scratch: Path, sizes: Sequence[int]) -> None:
 
 
 def _porcupine(table: Table) -> None:
-    """Measure porcupine's own time, and the time of a call through the Python binding, and add a
-    row with their ratio."""
+    """Add a row with the ratio of the time of a call through the Python binding to porcupine's own
+    time."""
     from linearizability.porcupy import OperationsBuilder, RegisterKind, check
 
     builder = OperationsBuilder()
@@ -148,7 +148,8 @@ def _add(table: Table, what: str, size: object, found: Figures, bound: object) -
 
 
 def write_history(file: Path, rows: int) -> int:
-    """Write a valid history of at least `rows` rows, block by block; return the number of rows."""
+    """Write a valid history of at least `rows` rows, copies of one block of the model's histories;
+    return the number of rows."""
     parts: list[Any] = []
     while sum(map(len, parts)) < min(rows, BLOCK_ROWS):
         parts.append(valid_rows(len(parts), TURNS))

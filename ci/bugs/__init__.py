@@ -34,11 +34,9 @@ class Plan:
 def run_bugs(
     only: Sequence[str], runs: Path, plan: Plan, *, simulated: bool = False, form: str = "text"
 ) -> int:
-    """Run the bugs and print the findings, even after Ctrl-C. Return the exit status.
-
-    simulated: run them in virtual time. form: the form of the result on standard output: text, json
-    or markdown. With json or markdown, progress goes to standard error.
-    """
+    """Hunt these bugs (all if none is named) and print the findings, even after Ctrl-C. Return the
+    exit status. simulated: run them in virtual time. form: the form of the result on standard
+    output: text, json or markdown. With json or markdown, progress goes to standard error."""
     output = sys.stdout if form == "text" else sys.stderr
 
     def say(line: str) -> None:

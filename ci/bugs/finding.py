@@ -63,7 +63,8 @@ class Attempt:
 
 @dataclass
 class Finding:
-    """The attempts at one bug; they end when one of its checkers has found it."""
+    """The attempts at one bug, which end when one of its checkers has found it, and the run of the
+    clean broker after that. left_out: why no run was made, or ""."""
 
     name: str
     kind: Kind
@@ -77,7 +78,7 @@ class Finding:
     side: Side = Side.BROKER
 
     def add(self, attempt: Attempt) -> bool:
-        """Add an attempt. Return whether it has caught the bug."""
+        """Add an attempt. Return whether a checker of the bug has found it in this attempt."""
         self.attempts.append(attempt)
         if self.caught_by:
             self.command = attempt.command

@@ -31,7 +31,8 @@ Say = Callable[[str], None]
 
 
 def chosen(only: Sequence[str]) -> list[str]:
-    """Return the given bugs, or all bugs if none is given. Raise UsageError for an unknown name."""
+    """Return the given bugs (names may be joined by commas), or all bugs if none is given. Raise
+    UsageError for an unknown name, or if only commas are given."""
     names = [name for words in only for name in words.split(",") if name]
     if unknown := [name for name in names if name not in BUGS]:
         raise UsageError(
@@ -84,7 +85,9 @@ class Hunt:
             return None if self._interrupted.is_set() else next(self._waiting, None)
 
     def _try(self, name: str, own_ports: range) -> None:
-        """Run one bug up to `attempts_max` times, then the clean broker with the same seed."""
+        """Run one bug up to `attempts_max` times until it is caught, then the clean broker with the
+        same seed; if no run catches it, run the cases that it names. Add the finding, and say
+        it."""
         bug = BUGS[name]
         scenario = scenario_of(name, self.seconds, self.seed)
         finding = Finding(name, bug.kind, bug.expected_of, scenario.command())
@@ -111,8 +114,8 @@ class Hunt:
                 return
 
     def _examine(self, finding: Finding, cases: str) -> None:
-        """Run the conformance cases that the bug names; they send requests that no client library
-        sends."""
+        """Run the conformance cases that the bug names and, if they catch it, the same against the
+        clean broker; they send requests that no client library sends."""
         with self._judging:
             finding.left_out = ""
             if finding.add(examined(cases, finding.name)):
@@ -142,7 +145,8 @@ class Hunt:
         return attempt
 
     def _once(self, scenario: Scenario, own_ports: range, title: str) -> Attempt | None:
-        """Perform one run and judge it. Return None if the hunt was interrupted meanwhile."""
+        """Perform one run and judge it. Return None if the hunt was interrupted meanwhile. An
+        attempt whose run could not be made has no validity."""
         began = time.monotonic()
         self.say(f"   {title}: {scenario.workload}, {scenario.nemesis}, {scenario.seconds:g} s")
         home = self.runs / "bugs" / str(own_ports.start)
@@ -166,7 +170,7 @@ class Hunt:
 
 def examined(cases: str, bug: str | None) -> Attempt:
     """Return the result of running conformance cases against the reference broker with the given
-    bug."""
+    bug (None: the clean broker). It has no validity if they did not run to the end."""
     options = ["--target", TARGET, *(["--bug", bug] if bug else []), "-k", cases]
     command = shlex.join(["touchstone", "conform", *options])
     began = time.monotonic()

@@ -58,7 +58,8 @@ def summary(findings: Sequence[Finding]) -> str:
 
 
 def counts(findings: Sequence[Finding]) -> list[str]:
-    """Return one phrase for each kind of ending, with its number of bugs, such as "3 caught"."""
+    """Return a line for each kind of bug with how many were caught, then one with the number of
+    bugs by ending."""
     lines = []
     for kind in Kind:
         of_kind = [each for each in findings if each.kind is kind]

@@ -48,7 +48,8 @@ def _checkers(name: str) -> tuple[str, ...]:
 
 
 def simulated_scenario(name: str, seconds: float, seed: int) -> Scenario:
-    """Return the scenario that reveals a planted bug in the simulator."""
+    """Return the scenario that reveals a planted bug in the simulator; it lasts `seconds`, or
+    longer if a bug of the broker needs that."""
     config: dict[str, str] = {}
     nodes = 1
     if name in BROKER_BUGS:
@@ -85,8 +86,8 @@ class SimulatedHunt:
     findings: list[Finding] = field(default_factory=list)
 
     def perform(self) -> None:
-        """Try every bug, several at once. After Ctrl-C, raise KeyboardInterrupt; `findings` holds
-        what was done until then."""
+        """Try every bug, in several processes at once. After Ctrl-C, end them and raise
+        KeyboardInterrupt; `findings` holds what was done until then, in the order of `names`."""
         pool = ProcessPoolExecutor(
             self.jobs, multiprocessing.get_context("spawn"), initializer=prepare
         )

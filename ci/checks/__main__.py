@@ -13,7 +13,8 @@ from ci.checks.sizes import size_advice
 
 def main() -> int:
     """Run every check, even after one fails, so that one run shows everything to fix. Return the
-    exit status."""
+    exit status. --draw draws generated files again first; --advice lists what is above the aimed
+    sizes."""
     if "--draw" in sys.argv[1:]:
         draw_diagrams(places.ROOT)
         draw_guarantees(places.ROOT)

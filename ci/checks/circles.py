@@ -46,7 +46,8 @@ def circles(graph: Graph) -> Iterator[set[str]]:
 
 
 def reached(graph: Graph, start: str) -> set[str]:
-    """Return all modules that can be reached from this one by imports."""
+    """Return all modules that can be reached from this one by imports; itself only if it is in a
+    circle."""
     found: set[str] = set()
     ahead = [start]
     while ahead:
@@ -57,7 +58,8 @@ def reached(graph: Graph, start: str) -> set[str]:
 
 
 def path_around(graph: Graph, circle: set[str]) -> list[str]:
-    """Return a path of imports from one module of a circle back to itself."""
+    """Return a shortest path of imports from the first module of a circle, in alphabetical order,
+    back to itself."""
     start = min(circle)
     paths, seen = [[start]], {start}
     for path in paths:

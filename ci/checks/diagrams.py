@@ -87,7 +87,8 @@ def readmes() -> dict[str, list[tuple[str, str]]]:
 
 
 def diagram_violations(root: Path) -> list[str]:
-    """Return a sentence for each README whose diagrams differ from the transition tables."""
+    """Return a sentence for each README whose diagrams differ from the transition tables, or lack
+    their marks."""
     problems = []
     for readme, diagrams in readmes().items():
         file = root / readme
@@ -103,7 +104,8 @@ def diagram_violations(root: Path) -> list[str]:
 
 
 def draw_diagrams(root: Path) -> None:
-    """Redraw every diagram in the READMEs from its table of transitions."""
+    """Redraw every diagram in the READMEs from its table of transitions. Raise ValueError if a
+    README lacks a diagram's marks."""
     for readme, diagrams in readmes().items():
         file = root / readme
         file.write_text(with_diagrams(file.read_text(encoding="utf-8"), diagrams), encoding="utf-8")

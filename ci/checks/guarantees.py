@@ -127,8 +127,8 @@ def made(root: Path) -> Iterator[tuple[str, str]]:
 
 
 def with_blocks(root: Path, page: str, blocks: Mapping[str, str]) -> str:
-    """Return the page with these blocks between their marks. Raise ValueError if marks are
-    missing."""
+    """Return the text of the page with these blocks between their marks. Raise ValueError if marks
+    are missing."""
     text = (root / page).read_text(encoding="utf-8")
     for name, block in blocks.items():
         before, begin, rest = text.partition(BEGIN.format(name))
@@ -141,7 +141,9 @@ def with_blocks(root: Path, page: str, blocks: Mapping[str, str]) -> str:
 
 
 def guarantee_violations(root: Path) -> list[str]:
-    """Return a sentence for every generated file that differs from the guarantees' folders."""
+    """Return a sentence for every generated file that differs from the guarantees' folders, and for
+    every checker without a clause and clause without a mutator. Return none if the page is
+    missing."""
     if not (root / PAGE).is_file():
         return []
     try:

@@ -186,7 +186,9 @@ streams."""
 
 
 def part_of(module: str) -> str | None:
-    """Return the table row that a module belongs to, or None."""
+    """Return the table row that a module belongs to, the longest that covers it. Return None if
+    there is none, or if that is the row of a package whose modules need rows of their own
+    (DIVIDED)."""
     rows = [row for row in MAY_IMPORT if covers(row, module)]
     longest = max(rows, key=len, default=None)
     return None if longest in DIVIDED and module != longest else longest
@@ -245,7 +247,8 @@ def violation(module: str, imported: str, in_test: bool) -> str | None:
 
 
 def import_violations(root: Path) -> list[str]:
-    """Return a sentence for every import that the table does not allow."""
+    """Return a sentence, once, for every import that the table does not allow, and for every module
+    that is in no row."""
     sentences = []
     for path in python_files(root):
         module, in_test = module_name(root, path), is_test(path, root)

@@ -56,8 +56,8 @@ def _compares(body: list[ast.stmt]) -> bool:
 
 
 def _are_of_an_answer(rows: ast.expr) -> bool:
-    """Return whether the loop's expression takes rows from a broker's answer, such as
-    `answer.topics`, a slice of it, or a comprehension over it."""
+    """Return whether the loop's expression takes rows from an attribute, such as `answer.topics`, a
+    slice of it, or a comprehension over it."""
     if isinstance(rows, ast.Subscript):
         return _are_of_an_answer(rows.value)
     if isinstance(rows, (ast.ListComp, ast.GeneratorExp)):

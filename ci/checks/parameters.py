@@ -39,7 +39,8 @@ Function = ast.FunctionDef | ast.AsyncFunctionDef
 
 
 def public_functions(body: list[ast.stmt], within: str = "") -> Iterator[tuple[str, Function]]:
-    """Yield (qualified name, node) for each public function and method in a body."""
+    """Yield (qualified name, node) for each public function, and each public method and __init__ of
+    a public class, in a body."""
     for node in body:
         if isinstance(node, ast.ClassDef) and not node.name.startswith("_"):
             yield from public_functions(node.body, f"{node.name}.")
@@ -50,7 +51,7 @@ def public_functions(body: list[ast.stmt], within: str = "") -> Iterator[tuple[s
 
 
 def parameters_of(function: Function) -> int:
-    """Return the number of parameters that a caller may pass."""
+    """Return the number of named parameters that a caller may pass, without self and cls."""
     arguments = function.args
     names = [each.arg for each in (*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs)]
     return len(names) - (names[:1] in (["self"], ["cls"]))

@@ -73,8 +73,8 @@ def names_caught(statement: ast.Try) -> frozenset[str]:
 
 
 def name_of(error: ast.expr) -> str:
-    """Return the name of an error's class, or of the function that makes it, or "" if it has
-    none."""
+    """Return the name of an error's class, or of the function or method that makes it, or "" if it
+    has none."""
     named = error.func if isinstance(error, ast.Call) else error
     match named:
         case ast.Name(id=name) | ast.Attribute(attr=name):

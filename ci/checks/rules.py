@@ -87,7 +87,8 @@ def broken_rules(root: Path) -> Iterator[tuple[str, ast.ClassDef]]:
 
 
 def excused_rules(root: Path) -> set[str]:
-    """Return the names of rules that no bug overrides for a recorded reason."""
+    """Return the names of rules that no bug overrides for a recorded reason: the keys of
+    WITHOUT_BUG."""
     rows = [
         node.value
         for node in parsed(root / BUGS / "bug.py").body
@@ -98,8 +99,8 @@ def excused_rules(root: Path) -> set[str]:
 
 
 def decides_nothing(node: ast.FunctionDef) -> bool:
-    """Return whether a function's result does not depend on its arguments or can have only one
-    value."""
+    """Return whether a function reads none of its arguments, or does nothing but return its only
+    one."""
     given = [arg.arg for arg in (*node.args.args[1:], *node.args.kwonlyargs)]
     body = node.body[1:] if ast.get_docstring(node) else node.body
     if len(given) == 1 and [ast.unparse(part) for part in body] == [f"return {given[0]}"]:

@@ -11,7 +11,8 @@ FILE_LINES_AIM, FILE_LINES_MAX = 400, 450
 
 
 def measured(root: Path) -> Iterator[tuple[str, str, int]]:
-    """Yield (location, kind, number of lines) of every function and every file."""
+    """Yield (location, kind, number of lines) of every file, and of every function in it; kind is
+    "file" or "function"."""
     for path in python_files(root):
         name = path.relative_to(root)
         yield f"{name}", "file", len(path.read_text().splitlines())

@@ -9,8 +9,8 @@ IGNORED_FOLDERS = {".git", ".venv", ".cache", "runs", "__pycache__"}
 
 
 def project_files(root: Path) -> list[Path]:
-    """Return tracked files and new ones that are not ignored, as absolute paths in a stable
-    order."""
+    """Return tracked files and new ones that are not ignored, as absolute paths in a stable order;
+    without git, all files outside IGNORED_FOLDERS."""
     command = ["git", "-C", str(root), "ls-files", "-z", "-co", "--exclude-standard"]
     try:
         listed = subprocess.run(command, capture_output=True, text=True, timeout=60)
@@ -42,8 +42,8 @@ def parsed(path: Path) -> ast.Module:
 
 
 def module_name(root: Path, path: Path) -> str:
-    """Return a file's module: chaos/nemeses/kill.py -> chaos.nemeses.kill; a package is named
-    without its __init__."""
+    """Return a file's module, such as chaos.nemeses.kill for chaos/nemeses/kill.py; a package is
+    named without its __init__."""
     parts = path.relative_to(root).with_suffix("").parts
     return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
 

@@ -29,7 +29,8 @@ class Judged:
 
 
 def judged(claim: Claim, results: Mapping[str, Any]) -> Judged:
-    """Return the result of a claim on one target, from the results of its cases there."""
+    """Return the result of a claim on one target, from the results of its cases there: it differs
+    if one failed, and holds if one passed and none failed."""
     if not claim.cases:
         return Judged(NOT_EXAMINED, claim.why_none)
     own = [entry for entry in results["cases"] if entry["id"] in claim.cases]

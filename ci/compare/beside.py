@@ -70,7 +70,8 @@ class Beside:
         }
 
     def differing(self) -> tuple[str, str] | None:
-        """Return the fields that differ in the last pair of responses, of either side, as text."""
+        """Return the fields that differ in the last pair of responses, as text: those of the failed
+        case, and those of the other target. Return None if no response has a mate."""
         pairs = [(pair.own, pair.other) for pair in self.pairs if pair.is_response and pair.other]
         if not pairs:
             return None
@@ -79,9 +80,9 @@ class Beside:
 
 
 def beside(entry: Entry, others: Sequence[tuple[str, Sequence[Entry]]]) -> Beside | None:
-    """Return a failed case beside the same case of another target: the first that passed it, or
-    else the first that has messages of it. others: (name, its cases) of the other targets. Return
-    None if there are none."""
+    """Return a failed case beside the same case of another target: the first that passed it with
+    messages, else the first that passed it, else the first that has messages of it, else the first
+    of all. others: (name, its cases) of the other targets. Return None if there are no others."""
     found = [(name, _same(entry, entries)) for name, entries in others]
     if not found:
         return None
@@ -92,7 +93,8 @@ def beside(entry: Entry, others: Sequence[tuple[str, Sequence[Entry]]]) -> Besid
 
 
 def _same(entry: Entry, entries: Sequence[Entry]) -> Entry | None:
-    """Return the entry of the same run of the case; of another version if there is none."""
+    """Return the entry of the same run of the case; else of the same version, else of any version.
+    Return None if the case was not run there."""
     alike = [e for e in entries if (e["id"], e["name"]) == (entry["id"], entry["name"])]
     return min(
         alike,

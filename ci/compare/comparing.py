@@ -62,7 +62,7 @@ class Compared:
         return found
 
     def causes(self) -> list[Cause]:
-        """Return the deviations, grouped by what differs; the largest group first."""
+        """Return the failed runs, grouped by what differs; the largest group first."""
         groups: dict[tuple[str, str, str], list[Entry]] = defaultdict(list)
         for entry in self.entries:
             if entry["result"] == "failed":
@@ -87,7 +87,7 @@ def _difference(entry: Entry) -> tuple[str, str, str]:
 
 
 def areas_of(all_of: Sequence[Compared]) -> dict[str, dict[str, dict[str, int]]]:
-    """Return area -> target -> counts of results."""
+    """Return area -> target -> the number of its runs by result."""
     found: dict[str, dict[str, dict[str, int]]] = {}
     for one in all_of:
         for entry in one.entries:
@@ -148,7 +148,8 @@ def _is_one(first: str, second: str) -> bool:
 
 
 def beside_others(entry: Entry, own: Compared, all_of: Sequence[Compared]) -> Beside | None:
-    """Return a failed case of a target beside the same case of another one, if there is any."""
+    """Return a failed case of a target beside the same case of another one, or None if there is no
+    other target."""
     return beside(entry, [(one.name, one.entries) for one in all_of if one is not own])
 
 

@@ -26,7 +26,8 @@ PAGE, TEXT, DATA = "comparison.html", "comparison.md", "comparison.json"
 
 
 def write(all_of: Sequence[Compared], out: Path) -> Path:
-    """Write all three files into a directory; return the path of the page."""
+    """Write the page, the Markdown and the JSON into a directory, which is made if it is missing;
+    return the path of the page."""
     out.mkdir(parents=True, exist_ok=True)
     (out / DATA).write_text(json.dumps(as_dict(all_of), indent=1), encoding="utf-8")
     (out / TEXT).write_text(as_markdown(all_of), encoding="utf-8")

@@ -43,7 +43,7 @@ Passed / failed / unsupported runs.
 
 @dataclass(frozen=True)
 class Row:
-    """One examined implementation, as the table has it."""
+    """One examined implementation, as the table has it. levels: profile -> the level reached."""
 
     target: str
     version: str
@@ -60,7 +60,8 @@ class Row:
 
 def row_of(results: Mapping[str, Any], name: str | None, modified_s: float) -> Row:
     """Return the row of an examination. name: NAME or NAME:VERSION, instead of the target's name in
-    the results. modified_s: the date, if the results have none."""
+    the results. modified_s: the time (seconds since 1970) that gives the date if the results have
+    none."""
     one = Compared(name or str(results["target"]), results)
     target, _, version = one.name.partition(":")
     modified = datetime.fromtimestamp(modified_s, UTC)
@@ -78,7 +79,8 @@ def row_of(results: Mapping[str, Any], name: str | None, modified_s: float) -> R
 
 
 def stored(path: Path) -> list[Row]:
-    """Return the rows in a file; none if there is no file. Raise UsageError for another file."""
+    """Return the rows in a file; none if there is no file. Raise UsageError if the file holds
+    something else."""
     if not path.exists():
         return []
     try:

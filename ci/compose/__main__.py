@@ -50,7 +50,8 @@ def compose_command() -> list[str]:
 
 
 def perform(command: Sequence[str], *verb: str) -> None:
-    """Run a Compose command on the project of this proof. Raise UsageError if it fails."""
+    """Run a Compose command on the project of this proof. Raise UsageError, with the end of what it
+    printed, if it fails."""
     whole = [*command, "-f", str(FILE), "-p", PROJECT, *verb]
     done = subprocess.run(
         whole,
@@ -66,8 +67,8 @@ def perform(command: Sequence[str], *verb: str) -> None:
 
 
 def stand_ins(client: Any) -> dict[str, str]:
-    """Return the environment that makes Compose use locally built stand-in images, which have no
-    digest."""
+    """Return the environment that makes Compose use the images by name, without a digest, for those
+    images that are locally built stand-ins."""
     import docker.errors
 
     found: dict[str, str] = {}
@@ -90,8 +91,8 @@ def healths(client: Any) -> Mapping[str, str]:
 
 
 def wait_healthy(client: Any) -> Mapping[str, str]:
-    """Wait until every service is healthy and a broker answers at every address; return service ->
-    health. Raise UsageError after the time limit."""
+    """Wait until every service is healthy (or runs, without a health check) and a broker answers at
+    every address; return service -> health. Raise UsageError after the time limit."""
     deadline = time.monotonic() + HEALTHY_TIMEOUT_S
     while True:
         seen = healths(client)
@@ -147,7 +148,7 @@ def attack(nemesis: str, seconds: float, seed: int, runs: Path) -> int:
 
 def show(nemesis: str, seconds: float, seed: int, runs: Path) -> int:
     """Start the cluster, attack it once it is healthy, and stop it in any case. Return the attack's
-    exit status."""
+    exit status, or 1 if containers are left."""
     import docker
 
     command = compose_command()
