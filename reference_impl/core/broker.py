@@ -170,8 +170,8 @@ class Broker:
         )
 
     def _begin_quorum(self) -> None:
-        """Read the metadata log as far as it is known to be committed. If this node is the only
-        voter, start its controller."""
+        """Read the metadata log as far as it is known to be committed, and put the node's dynamic
+        configuration in force. If this node is the only voter, start its controller."""
         self.quorum.listen(self)
         self.quorum.start()
         if self.quorum.is_leader:
@@ -216,7 +216,9 @@ class Broker:
         return may_join and self.is_caught_up(partition, replica)
 
     def is_caught_up(self, partition: Partition, replica: int) -> bool:
-        """Return whether a follower of a partition that this broker leads may stay in the ISR."""
+        """Return whether a follower of a partition that this broker leads may be in the ISR: it has
+        every record of the leader's log, or had all of them within the last
+        replica.lag.time.max.ms."""
         follower = partition.followers[replica]
         return self.rules.is_caught_up(
             follower.log_end_offset,
@@ -330,8 +332,8 @@ class Broker:
         return self.quorum.leader_id
 
     def committed(self, batch: Committed) -> None:
-        """Apply committed metadata records to the image and, once the broker is built, put them in
-        force."""
+        """Apply committed metadata records to the image. Put them in force if the broker is built
+        and has caught up with the metadata log; otherwise they wait until both are so."""
         self._delta.apply(batch.records, batch.end_offset, is_snapshot=batch.is_snapshot)
         if self._is_built:
             self._apply_what_came()
@@ -384,7 +386,8 @@ class Broker:
 
 
 def configured_voters(membership: Membership) -> Voters:
-    """Return the voters that the configuration names: the node itself if it is alone."""
+    """Return the voters that the configuration names. If it names none and the node is alone,
+    return the node itself, without an endpoint."""
     if membership.is_alone and not membership.voters:
         return voters_of(Voter(membership.node_id))
     listener = membership.controller_listener or ""

@@ -31,8 +31,8 @@ SHUTDOWN_INTERVAL_MS = 50
 
 
 def begin(broker: Broker) -> None:
-    """Start the broker's life cycle, and the tasks that run as long as the process. A node that is
-    a controller alone is no broker."""
+    """Start the broker's life cycle, and the tasks that run as long as the process. Do nothing on a
+    node that is only a controller."""
     if broker.membership.is_broker:
         ask_for_blocks(broker)
         broker.outbox.post("lifecycle", live(broker))
@@ -41,8 +41,9 @@ def begin(broker: Broker) -> None:
 
 
 def live(broker: Broker) -> Iterator[Effect]:
-    """Register, then send heartbeats until the broker is about to stop. If no registration succeeds
-    within initial.broker.registration.timeout.ms, stop the node, as Kafka does."""
+    """Register, then send heartbeats until the broker is about to stop. Register again whenever the
+    controller refuses a heartbeat. If the first registration does not succeed within
+    initial.broker.registration.timeout.ms, stop the node, as Kafka does."""
     timeout_ms = broker.config.number(REGISTRATION_TIMEOUT)
     deadline_ms: int | None = broker.monotonic_ms + timeout_ms
     while not broker.is_stopping:
@@ -66,8 +67,10 @@ def live(broker: Broker) -> Iterator[Effect]:
 
 
 def leave(broker: Broker) -> Iterator[Effect]:
-    """Ask the controller to move the leaderships of this broker until it says that the broker may
-    stop (KIP-631, controlled shutdown; BrokerLifecycleManager.beginControlledShutdown)."""
+    """Mark the broker as stopping, and ask the controller to move its leaderships until it says
+    that the broker may stop (KIP-631, controlled shutdown;
+    BrokerLifecycleManager.beginControlledShutdown). Give up, with a Report, if the controller
+    refuses or does not answer in time. A broker that never registered asks nothing."""
     broker.is_stopping = True
     while broker.broker_epoch >= 0:
         try:
@@ -83,8 +86,9 @@ def leave(broker: Broker) -> Iterator[Effect]:
 
 
 def register(broker: Broker) -> Generator[Effect, Any, None]:
-    """Register this incarnation, and wait until the metadata log is read up to the registration.
-    Raise Refused if the controller refuses it."""
+    """Register this incarnation, store the epoch that the controller gives it, and wait until the
+    metadata log is read up to the registration. Raise Refused if the controller refuses it, or if
+    none answers in time."""
     timeout_ms = broker.config.number(REGISTRATION_TIMEOUT)
     answer = yield from ask_controller(
         broker, ApiKey.BROKER_REGISTRATION, registration_of(broker), timeout_ms

@@ -50,7 +50,8 @@ def start(broker: Broker) -> Iterator[Effect]:
 
 def fired(broker: Broker, key: TimerKey) -> Iterator[Effect]:
     """Do one round of the periodic work (compaction, retention, checkpoints or others) that this
-    timer stands for."""
+    timer stands for, and set its next timer. After each but compaction, delete the files that are
+    due."""
     if key == _CLEANER:
         yield from _compact(broker)
         return
@@ -66,8 +67,9 @@ def fired(broker: Broker, key: TimerKey) -> Iterator[Effect]:
 
 
 def _delete_files(broker: Broker) -> Iterator[Effect]:
-    """Delete the files of removed segments and partitions whose `file.delete.delay.ms` has passed,
-    and set the timer for the next deletion."""
+    """Remove the partitions that are leaving this broker, delete the files of removed segments and
+    partitions whose `file.delete.delay.ms` has passed, and set a timer if other files are still to
+    be deleted later."""
     dues_ms: list[int] = []
     try:
         for key in broker.replicas.leaving():
@@ -108,7 +110,8 @@ def _next_checkpoints(broker: Broker) -> SetTimer:
 
 
 def _write_checkpoints(broker: Broker) -> Iterator[Effect]:
-    """Flush the logs that are due, and write the checkpoints."""
+    """Flush the logs that are due, write the checkpoints, and set the timer of the next round.
+    Report an error of the disk instead of raising it."""
     try:
         for partition in _partitions(broker):
             if partition.log.flush_is_due(broker.now_ms):
@@ -168,8 +171,9 @@ def _delete_old(broker: Broker, partition: Partition) -> Iterator[Effect]:
 
 
 def _compact(broker: Broker) -> Iterator[Effect]:
-    """Clean one slice of the log being cleaned, or choose the next log. Wait for
-    `log.cleaner.backoff.ms` only if none needs cleaning."""
+    """Clean one slice of the log being cleaned, or of the next log to clean, and continue 1 ms
+    later. If none needs cleaning, delete the old segments of compacted logs and wait for
+    `log.cleaner.backoff.ms`."""
     cleaner = broker.cleaner
     if not cleaner.is_working:
         logs = [partition.log for partition in broker.replicas]

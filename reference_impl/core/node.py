@@ -48,7 +48,8 @@ from reference_impl.wire import ApiKey, not_served
 
 
 class Node:
-    """One broker, from its start to its end."""
+    """One node of a cluster (a broker, a controller or both), from its start to its end. A host
+    makes it and steps it."""
 
     def __init__(
         self,
@@ -86,7 +87,8 @@ class Node:
 
     def step(self, event: Event) -> tuple[Effect, ...]:
         """Handle one event, and resume every handler that it lets continue. Return the effects. An
-        error becomes the effect Failed, except in Started and Stopping, where it is raised."""
+        error becomes the effect Failed, except in Started and Stopping, where it is raised. After a
+        StorageError of the event no handler is resumed."""
         if isinstance(event, Started):
             broker = self._broker = Broker(
                 self.config,

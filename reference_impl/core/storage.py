@@ -197,8 +197,8 @@ class MemoryStorage:
         return sorted(self._files)
 
     def charge(self, path: str, size: int) -> None:
-        """Take these bytes from the free space. Raise StorageError if the disk has no room for
-        them."""
+        """Raise StorageError (`no_space`) unless the disk has room for `size` more bytes. Reserve
+        nothing: the write that follows takes the room."""
         space = self.space(path)
         if space is not None and size > space.usable_bytes:
             raise StorageError(path, "no space left on the disk", no_space=True)

@@ -73,16 +73,19 @@ class Instance:
     pushes: int = 0
 
     def may_ask(self, now_ms: int) -> bool:
-        """Return whether the client may ask for its subscription again: an interval after its last
-        request, or at once after an error that a new subscription corrects."""
+        """Return whether the client may ask for its subscription now, and if its interval has
+        passed, note this time as its last request. The interval counts from its last request or
+        push; after an error that a new subscription corrects, the client may ask without
+        waiting."""
         if now_ms - max(self.last_asked_ms, self.last_pushed_ms) >= self.interval_ms:
             self.last_asked_ms = now_ms
             return True
         return self.last_error in _ASKS_ANEW_AFTER
 
     def may_push(self, now_ms: int) -> bool:
-        """Return whether the client may push now: an interval after its last push, or once at any
-        time after asking, since clients spread their first pushes over the interval."""
+        """Return whether the client may push now, and if so, note this time as its last push. It
+        may an interval after its last push, or once at any time after asking, since clients spread
+        their first pushes over the interval."""
         has_asked = self.last_asked_ms > self.last_pushed_ms
         if not has_asked and now_ms - self.last_pushed_ms < self.interval_ms:
             return False
@@ -137,7 +140,7 @@ class Telemetry:
 
     def told_software(self, connection: int, name: str, version: str) -> None:
         """Note the name and version of a client's software, as its ApiVersions request gives them
-        (KIP-511)."""
+        (KIP-511). Ignore both if one is longer than ATTRIBUTE_MAX."""
         if len(name) <= ATTRIBUTE_MAX and len(version) <= ATTRIBUTE_MAX:
             self._software[connection] = name, version
 
@@ -183,8 +186,9 @@ class Telemetry:
     # --- the two requests -----------------------------------------------------------------------
 
     def asked(self, request: Request) -> Instance:
-        """Return the client instance with the metrics that it should push. Raise Refused if it asks
-        too often."""
+        """Return the client instance with the metrics that it should push; a client whose id is
+        zero gets a random one. Raise Refused(THROTTLING_QUOTA_EXCEEDED) if it asks before its
+        interval has passed."""
         given = request.body.client_instance_id
         instance = self._instance(given if given.int else self._moment.random_uuid(), request)
         if not instance.may_ask(self._moment.monotonic_ms):
@@ -193,8 +197,9 @@ class Telemetry:
         return instance
 
     def pushed(self, request: Request) -> Instance:
-        """Store the metrics that a client sends, and return the client. Note the error and raise
-        Refused if the push is wrong."""
+        """Store the metrics that a client sends, and return the client. Raise Refused if the push
+        is wrong, and keep the code as the client's last error, which decides when it may ask
+        again."""
         body = request.body
         if body.client_instance_id in RESERVED_IDS:
             raise Refused(ErrorCode.INVALID_REQUEST)
@@ -242,8 +247,8 @@ class Telemetry:
             self._received_bytes -= self.received.popleft().size_bytes
 
     def _instance(self, instance_id: UUID, request: Request) -> Instance:
-        """Return the client with this id. Make a new one if the id is unknown or subscriptions have
-        changed."""
+        """Return the client with this id, and note that it was heard of now. Make a new one if the
+        id is unknown, the client was silent for too long, or subscriptions have changed."""
         now_ms = self._moment.monotonic_ms
         known = self._instances.get(instance_id)
         if known is not None and known.is_forgotten(now_ms):

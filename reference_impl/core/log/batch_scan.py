@@ -15,12 +15,14 @@ _BATCHES_BLOCK_BYTES = 256 * 1024
 
 
 class CorruptLog(StorageError):
-    """A log whose bytes differ from those that were written. Nothing was changed."""
+    """Raised for the files of a log that cannot be used without losing records: their bytes differ
+    from those written, or they do not belong together. The message says what to do with them."""
 
 
 def scan_headers(file: File, position: int, end: int) -> Iterator[tuple[BatchHeader, int]]:
     """Yield each batch's header and position, from a batch boundary up to `end`; bodies are
-    skipped. Raise CorruptLog for a malformed header."""
+    skipped, so a last batch whose body is cut off is yielded, too. Raise CorruptLog for a malformed
+    header."""
     block, start = b"", position
     while position < end:
         if position + HEADER_BYTES > start + len(block):
@@ -44,8 +46,8 @@ CheckBatch = Callable[[memoryview], None]
 def scan_batches(
     file: File, position: int, end: int, check: CheckBatch = check_whole
 ) -> Iterator[tuple[BatchHeader, int, memoryview]]:
-    """Yield each whole batch with its position. Raise CorruptRecord at the first that is torn or
-    altered."""
+    """Yield each whole batch from the batch boundary `position` up to `end`: header, position and
+    bytes. Raise CorruptRecord at the first that is torn or altered."""
     window = _Window(file, end)
     while position < end:
         header = read_header(window.at(position, HEADER_BYTES))

@@ -36,7 +36,8 @@ class LeaderEpochs:
             self.entries = [(int(epoch), int(start)) for epoch, start in rows]
 
     def assign(self, epoch: int, start_offset: int) -> None:
-        """Begin this epoch at an offset and save the file, dropping entries that contradict it."""
+        """Begin this epoch at an offset, unless it is negative or the newest already. Drop entries
+        that contradict it, and save the file."""
         is_known = self.entries and self.entries[-1][0] == epoch and self._is_saved
         if is_known or epoch < 0:
             return
@@ -45,7 +46,8 @@ class LeaderEpochs:
             self.save(sync=False)
 
     def begin(self, epoch: int, start_offset: int) -> None:
-        """Begin this epoch at an offset, without saving yet.
+        """Begin this epoch at an offset, unless it is the newest already. Drop entries that
+        contradict it, but do not save yet.
 
         The file is written with the epoch's first record: a load before that would drop the entry
         anyway, and writing a thousand files would take most of the time of a start.
@@ -83,8 +85,9 @@ class LeaderEpochs:
         return self.entries[index - 1][0] if index else None
 
     def end_offset_for(self, epoch: int, log_end_offset: int) -> tuple[int, int]:
-        """Return the largest epoch not above this one and its end offset, or (-1, -1) if unknown.
-        An epoch before the first known one ends where that one starts
+        """Return the largest known epoch not above this one and its end offset; the newest epoch
+        ends at `log_end_offset`. Return (-1, -1) if this one is negative or newer than all, or none
+        is known. An epoch before the first known one ends where that one starts
         (LeaderEpochFileCache.endOffsetFor)."""
         if epoch < 0 or not self.entries or epoch > self.entries[-1][0]:
             return UNDEFINED_EPOCH, UNDEFINED_EPOCH_OFFSET

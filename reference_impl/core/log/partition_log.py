@@ -94,8 +94,8 @@ class PartitionLog(ReadableLog):
     ) -> PartitionLog:
         """Create the partition's directory, or open it and recover what a crash left.
 
-        The three offsets come from the data directory's checkpoints (`LogDirectory.open_log`
-        passes them). Raises CorruptLog where starting would lose data.
+        The three offsets come from the data directory's checkpoints (`LogDirectory.open_log` passes
+        them). Raise CorruptLog where starting would lose data.
         """
         directory = f"{data_directory}/{topic}-{partition}"
         storage.make_directory(directory)
@@ -189,8 +189,8 @@ class PartitionLog(ReadableLog):
         self._segments.note_aborted(entry)
 
     def _note_aborted_or_undo(self, completed: CompletedTransaction) -> None:
-        """Note an aborted transaction; if its entry cannot be written, cut its marker off again, so
-        that the index lacks nothing that the log has."""
+        """Note an aborted transaction. If its entry cannot be written, cut its marker off again, so
+        that the index lacks nothing that the log has, and raise the StorageError."""
         try:
             self._note_aborted(completed)
         except StorageError:
@@ -199,7 +199,8 @@ class PartitionLog(ReadableLog):
             raise
 
     def roll(self) -> Segment:
-        """Close the active segment, durably, and begin the next one at the log end."""
+        """Close the active segment, take a producer snapshot, sync everything, and return the next
+        segment, which begins at the log end."""
         self._segments.active.become_inactive()
         self._snapshots.write(self._log_end_offset, self.producer_state.entries())
         self.flush()
@@ -347,8 +348,8 @@ class PartitionLog(ReadableLog):
         return self._retired.delete_due(now_ms, self.config.file_delete_delay_ms)
 
     def close(self, *, clean: bool) -> None:
-        """Close all files; if clean, sync them and take a producer snapshot, so that no recovery is
-        needed."""
+        """Close all files. If `clean`, and unless an earlier failure left their content unknown,
+        sync them and take a producer snapshot first, so that no recovery is needed."""
         self.is_closed = True
         if clean and self.is_trusted:
             self._segments.active.become_inactive()
@@ -358,8 +359,8 @@ class PartitionLog(ReadableLog):
         self._close_files()
 
     def move_away(self) -> str:
-        """Rename the partition's directory, so that a crash during the deletion leaves no part of
-        it in use. Return the new directory, which the caller deletes later."""
+        """Close the log and rename its directory, so that a crash during the deletion leaves no
+        part of it in use. Return the new directory, which the caller deletes later."""
         self.is_closed = True
         self._close_files()
         doomed = deleted_directory(self._storage, self.directory, self.topic_id)

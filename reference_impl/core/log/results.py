@@ -7,7 +7,8 @@ from typing import NamedTuple
 
 
 class OffsetOutOfRange(Exception):
-    """The offset is below the log start or above the log end (error OFFSET_OUT_OF_RANGE)."""
+    """Raised for an offset below the log start or above the log end (for DeleteRecords: above the
+    high watermark); answered by the error OFFSET_OUT_OF_RANGE."""
 
     def __init__(self, offset: int, log_start_offset: int, log_end_offset: int) -> None:
         super().__init__(

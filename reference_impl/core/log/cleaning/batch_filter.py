@@ -53,7 +53,8 @@ class LastOfProducer:
         return cls(entry.producer_epoch, offset)
 
     def is_in(self, header: BatchHeader) -> bool:
-        """Return whether this is the last batch of its producer, which must not vanish."""
+        """Return whether a batch of this producer is its last, which must not vanish: the one that
+        ends at `offset`, or, if only a marker is known, a marker of the same epoch."""
         if self.offset is not None:
             return header.last_offset == self.offset
         return header.is_control and header.producer_epoch == self.epoch
@@ -65,8 +66,8 @@ def moved(record: Record, moved_ms: int) -> Record:
 
 
 def horizon_has_passed(header: BatchHeader, now_ms: int) -> bool:
-    """Return whether the batch's delete horizon (KIP-534), stored in its base timestamp, has
-    passed."""
+    """Return whether the batch has a delete horizon (KIP-534), stored in its base timestamp, that
+    has passed."""
     return bool(header.attributes & DELETE_HORIZON_BIT) and header.base_timestamp <= now_ms
 
 
@@ -106,8 +107,8 @@ class BatchFilter:
     steps: CleaningSteps
 
     def kept(self, header: BatchHeader, data: Buffer) -> Steps:
-        """Return the part of a batch that stays: all of it, fewer records, or None. Yield between
-        steps of work, for a batch may hold millions of records."""
+        """Return the part of a batch that stays: all of it, fewer records, a header without
+        records, or None. Yield between steps of work, for a batch may hold millions of records."""
         if header.is_control:
             is_useless = self.transactions.is_useless_marker(header, RecordBatch.decode(data)[0])
             drops_all = is_useless and horizon_has_passed(header, self.now_ms)

@@ -54,7 +54,9 @@ class CleanedTransactions:
         return True
 
     def is_useless_marker(self, header: BatchHeader, batch: RecordBatch) -> bool:
-        """Return whether the log holds no other batch of the transaction that this marker ends."""
+        """Return whether the log holds no other batch of the transaction that this marker ends, and
+        forget that transaction. A marker that was emptied before is useless, a malformed one is
+        not. Call it once for each marker in the order of the log."""
         self._begin(header.last_offset)
         if not batch.records:
             return True  # cleaned before

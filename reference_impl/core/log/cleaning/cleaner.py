@@ -66,8 +66,9 @@ class Cleaner:
                 yield cleanable(log, cleaned_to, now_ms, self._steps)
 
     def work(self) -> str | None:
-        """Do one slice of cleaning. Return a sentence for the operator if the log cannot be
-        cleaned, else None."""
+        """Do one slice of cleaning, if a log is being cleaned. Return a sentence for the operator
+        if its files are damaged, so that it is not cleaned again until the next start; else
+        None."""
         log = self._log
         if log is None:
             return None

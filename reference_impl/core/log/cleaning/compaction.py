@@ -102,7 +102,8 @@ def clean(
     keys_max: int = KEYS_BYTES_MAX // BYTES_PER_KEY,
 ) -> Iterator[int | None]:
     """Clean one log in slices. Yield None after each slice, and finally the offset up to which the
-    log is clean."""
+    log is clean. Raise Interrupted if the log is closed, or loses a segment that is being cleaned,
+    between two slices."""
     log = todo.log
     newest, end = yield from _newest_offsets(todo, keys_max, steps)
     transactions = CleanedTransactions(log.aborted_transactions(0, end))

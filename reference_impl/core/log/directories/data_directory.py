@@ -50,7 +50,8 @@ class DataDirectory:
     storage: Storage
 
     def space(self) -> Space | None:
-        """Return the space of the volume that holds the directory, or None if unknown."""
+        """Return the space of the volume that holds the directory, or None if it cannot be found
+        out."""
         try:
             return self.storage.space(self.path)
         except StorageError:
@@ -68,7 +69,8 @@ class DataDirectory:
     ) -> DataDirectory:
         """Open the data directory: read its meta.properties. If there is none, format it for this
         node as a cluster of its own; if only the directory's id is missing, add one. Raise
-        WrongDirectory if it may not be formatted, is another node's, or its id is malformed."""
+        WrongDirectory if it may not be formatted, is another node's, or has lost its
+        meta.properties or the values in it."""
         properties = _read(storage, path, node_id)
         if properties is None and not may_format:
             raise WrongDirectory(
@@ -111,8 +113,9 @@ class DataDirectory:
 
 
 def _read(storage: Storage, path: str, node_id: int) -> dict[str, str] | None:
-    """Return the content of meta.properties, or None if no node has ever started here. Raise
-    WrongDirectory for a directory of another node, or one that has lost this file."""
+    """Return the content of meta.properties, or None if no node has ever started here. Make the
+    directory if it does not exist. Raise WrongDirectory for a directory of another node, for one
+    that has lost this file, and for a file that is not of version 1 or that no node wrote."""
     storage.make_directory(path)
     meta = f"{path}/{META_PROPERTIES}"
     if not storage.exists(meta):

@@ -98,8 +98,9 @@ class LogDirectory:
         return log
 
     def delete_log(self, topic: str, partition: int) -> None:
-        """Remove a partition; delete its files `file.delete.delay.ms` later, and its lines with the
-        next checkpoint."""
+        """Remove a partition, if it is open or offline. Delete its files `file.delete.delay.ms`
+        later (those of an offline one in the next round of deletions), and its lines with the next
+        checkpoint."""
         key = (topic, partition)
         log = self.logs.pop(key, None)
         if log is None:
@@ -110,8 +111,8 @@ class LogDirectory:
         self._deleted.add(key)
 
     def _move_damaged_away(self, path: str) -> None:
-        """Rename a damaged directory where the disk allows it. If it keeps its name, a new
-        partition of that name is offline."""
+        """Rename a damaged directory where the disk allows it, and let the next round of deletions
+        remove it. If it keeps its name, a new partition of that name is offline."""
         with suppress(StorageError):
             topic_id = read_topic_id(self.storage, path)
             if topic_id is not None:
@@ -159,7 +160,7 @@ class LogDirectory:
         return self._offsets[CLEANER_OFFSET_FILE].get(key, 0)
 
     def note_cleaned(self, key: TopicPartition, offset: int) -> None:
-        """Record that a partition is clean up to here, for the next start."""
+        """Record on disk, for the next start, that a partition is clean up to here."""
         self._offsets[CLEANER_OFFSET_FILE][key] = offset
         self._write(CLEANER_OFFSET_FILE)
 
@@ -171,7 +172,8 @@ class LogDirectory:
             self.checkpoint()
 
     def checkpoint(self) -> None:
-        """Write the offset files (Kafka: every minute, after a truncation, at shutdown).
+        """Write the offset files that have changed (Kafka: every minute, after a truncation, at
+        shutdown), without the lines of deleted partitions.
 
         Partitions that are not open keep their old lines.
         """

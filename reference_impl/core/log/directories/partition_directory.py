@@ -20,7 +20,8 @@ name."""
 
 
 def claim_directory(storage: Storage, directory: str, topic: str, topic_id: UUID) -> None:
-    """Write the topic id beside the log. Raise CorruptLog if it belongs to another topic."""
+    """Write the topic id beside the log, if none is there yet. Raise CorruptLog if the directory
+    belongs to another topic."""
     found = read_topic_id(storage, directory)
     if found is None:
         write_topic_id(storage, directory, topic_id)

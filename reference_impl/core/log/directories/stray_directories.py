@@ -55,7 +55,8 @@ def set_aside(
 
 def is_stray(storage: Storage, path: str, node_id: int, topics: Mapping[str, TopicImage]) -> bool:
     """Return whether this is the directory of a partition that does not exist (any more), or that
-    other nodes hold."""
+    other nodes hold. The metadata log, and a directory without partition.metadata, are never
+    strays."""
     topic_name, _, index = posixpath.basename(path).rpartition("-")
     if not index.isdecimal() or topic_name == METADATA_TOPIC:
         return False

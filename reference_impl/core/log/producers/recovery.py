@@ -32,7 +32,8 @@ class ProducerRecovery:
     note_aborted: Callable[[CompletedTransaction], None]
 
     def load_snapshot(self) -> int:
-        """Load the newest valid snapshot. Return the log end offset at which it was taken."""
+        """Load the newest valid snapshot, and remove the unusable ones that are newer. Return the
+        log end offset at which it was taken, 0 if there is none."""
         broken = self.segments.broken_transaction_index()
         limit = self.log_end_offset if broken is None else broken.base_offset
         taken_at, entries = self.snapshots.newest(self.log_start_offset, limit)
@@ -40,8 +41,8 @@ class ProducerRecovery:
         return taken_at
 
     def replay_from(self, taken_at: int, check: CheckBatch) -> None:
-        """Add the batches after the snapshot, and sync what that adds to the transaction indexes:
-        no later flush does, since the records have been flushed."""
+        """Add the batches after the snapshot to the producer state, and rebuild and sync the
+        transaction indexes from there: no later flush does, since the records have been flushed."""
         self.segments.forget_aborted_from(taken_at)
         for batch in self.segments.batches(max(taken_at, self.log_start_offset), check):
             header = read_header(batch)

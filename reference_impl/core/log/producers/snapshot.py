@@ -113,9 +113,10 @@ class Snapshots:
         self._storage.write_atomically(self.path(offset), encode_snapshot(entries), sync=False)
 
     def newest(self, log_start_offset: int, log_end_offset: int) -> tuple[int, list[ProducerEntry]]:
-        """Return the newest whole snapshot and its offset, and remove the torn ones, those after
-        the log end, and those before the log start: the batches needed to bring them up to date
-        have been deleted (ProducerStateManager.truncateAndReload)."""
+        """Return the newest whole snapshot and its offset, (0, []) if there is none. Remove those
+        that come before it in this search: torn ones, those after the log end, and those before the
+        log start: the batches needed to bring them up to date have been deleted
+        (ProducerStateManager.truncateAndReload)."""
         for offset in reversed(self.offsets()):
             path = self.path(offset)
             if log_start_offset <= offset <= log_end_offset:

@@ -97,7 +97,8 @@ class ProducerEntry:
 
 
 class CompletedTransaction(NamedTuple):
-    """A transaction that a marker has ended in this partition (CompletedTxn.java)."""
+    """A transaction that a marker has ended in this partition (CompletedTxn.java). Its last offset
+    is the marker's."""
 
     producer_id: int
     first_offset: int
@@ -118,9 +119,9 @@ def duplicate_of(entry: ProducerEntry | None, header: BatchHeader) -> BatchMetad
 
 
 def check_sequence(entry: ProducerEntry | None, header: BatchHeader) -> ErrorCode:
-    """Return NONE if the batch continues the producer's sequence, or else the error to answer. Gaps
-    and duplicates older than the last five batches get the same error (claims IDM-2). Source:
-    ProducerAppendInfo.checkProducerEpoch and checkSequence."""
+    """Return NONE if the batch continues the producer's sequence, or if the producer is not known,
+    or else the error to answer. Gaps and duplicates older than the last five batches get the same
+    error (claims IDM-2). Source: ProducerAppendInfo.checkProducerEpoch and checkSequence."""
     if entry is None or entry.producer_epoch == NO_EPOCH:
         # The state may have expired, or its records been deleted: any first sequence is accepted.
         return ErrorCode.NONE
@@ -168,7 +169,8 @@ class ProducerStateManager:
         return duplicate_of(self._producers.get(header.producer_id), header)
 
     def check_sequence(self, header: BatchHeader) -> ErrorCode:
-        """Return NONE if the batch continues its producer's sequence, or else the error."""
+        """Return NONE if the batch continues its producer's sequence or the producer is not known,
+        or else the error."""
         return check_sequence(self._producers.get(header.producer_id), header)
 
     def entries(self) -> Iterator[ProducerEntry]:
@@ -185,7 +187,8 @@ class ProducerStateManager:
         self, header: BatchHeader, base_offset: int, batch: Buffer
     ) -> CompletedTransaction | None:
         """Note an appended batch of an idempotent producer. Return the transaction that it
-        completes if it is a marker, else None."""
+        completes if it is a marker, else None; None, too, if the transaction wrote nothing to this
+        partition."""
         if header.is_control:
             return self._update_from_marker(header, base_offset, batch)
         entry = self._entry_for(header)
@@ -264,7 +267,8 @@ class ProducerStateManager:
         return self._begun[0]
 
     def has_open_transaction(self, producer_id: int, producer_epoch: int) -> bool:
-        """Return whether the producer has a transaction here that no marker has ended."""
+        """Return whether the producer has, in this epoch, a transaction here that no marker has
+        ended."""
         entry = self._producers.get(producer_id)
         return (
             entry is not None

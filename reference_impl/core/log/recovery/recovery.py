@@ -62,7 +62,9 @@ class RecoverySteps(Protocol):
         """Sync a log that a clean shutdown closes."""
 
     def may_skip_recovery(self, *, was_clean: bool, unopened: int, distrusted: int) -> bool:
-        """Return whether the next start may use all logs as a clean stop leaves them."""
+        """Return whether the next start may use all logs as a clean stop leaves them. was_clean:
+        whether the stop before this start was clean. unopened, distrusted: the number of logs on
+        the disk that were never opened, or whose files failed."""
 
     def note_failed_sync(self, state: FlushState, error: StorageError) -> None:
         """Record that a sync has failed: from now on, it is unknown which bytes of the log's files
@@ -95,7 +97,9 @@ class Loaded:
 
 
 def load(opening: Opening) -> Loaded:
-    """Open all segments, recovering those which need it."""
+    """Open all segments in a partition's directory, recovering those which need it. If every record
+    is below the log start, delete them and begin an empty segment there. Raise CorruptLog if the
+    files are damaged."""
     epochs = LeaderEpochs(opening.storage, opening.directory)
     notes: list[str] = []
     try:
