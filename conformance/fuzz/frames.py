@@ -129,7 +129,7 @@ class FrameFuzz:
 
     def attack(self, drawn: Iterable[Mutant], is_over: Callable[[], bool]) -> bool:
         """Send mutants, VOLLEY at a time, until they end or `is_over` says so before a volley.
-        Return whether all were sent. What is found goes to `findings`."""
+        Return whether all were sent. Add the violations to `findings`."""
         rest = iter(drawn)
         while not is_over():
             chunk = [

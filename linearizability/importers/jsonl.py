@@ -17,8 +17,8 @@ _scan = json.JSONDecoder().scan_once  # type: ignore[attr-defined]
 
 
 def is_json(lines: Iterable[tuple[int, str]]) -> bool:
-    """Return whether the first line that is not blank begins as an object of JSON does; False if
-    all are blank."""
+    """Return whether the first line that is not blank begins as an object of JSON does. Return
+    False if all are blank."""
     for _, text in lines:
         if content := text.strip():
             return content[:1] == "{" and content[1:].lstrip()[:1] == '"'

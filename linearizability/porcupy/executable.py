@@ -35,7 +35,7 @@ drawing."""
 
 def find_executable() -> Path | None:
     """Return the path in $TOUCHSTONE_PORCUPINE if that is set, else the path at which `make setup`
-    installs the executable; None if no executable file is there."""
+    installs the executable. Return None if no executable file is there."""
     named = os.environ.get("TOUCHSTONE_PORCUPINE")
     path = Path(named) if named else cache_directory() / "bin" / "porcupine-check"
     return path if path.is_file() and os.access(path, os.X_OK) else None
