@@ -102,6 +102,13 @@ VALID: Valid = {
         P(3, 2, **MEMBER, t_complete_ns=70),
         P(None, None, **MEMBER, type="info", topic=None, partition=None),
     ],
+    "a poll of unknown outcome may have received two records before another member went back": [
+        *(S(n, n - 1) for n in range(1, 5)),
+        P(1, 0, **MEMBER),
+        P(None, None, **MEMBER, type="info"),
+        P(4, 3, **MEMBER),
+        P(1, 0, **MEMBER, process=2, session=7),
+    ],
     "the group passed over an aborted record": (
         [S(1, 0), S(2, 1, **TXN), ABORT, S(3, 3), P(1, 0, **MEMBER), P(3, 3, **MEMBER)]
     ),
@@ -196,6 +203,17 @@ INVALID: Invalid = {
             P(2, 1),
         ],
         [("group-skip", (2, 4, 5))],
+    ),
+    "a member that went back shows that no poll of unknown outcome can have received the record": (
+        [
+            *(S(n, n - 1) for n in range(1, 5)),
+            P(1, 0, **MEMBER),
+            P(None, None, **MEMBER, type="info"),
+            P(2, 1, **MEMBER),
+            P(4, 3, **MEMBER),
+            P(1, 0, **MEMBER, process=2, session=7),
+        ],
+        [("group-skip", (2, 7, 8))],
     ),
     "one session skips the record during another member's poll of unknown outcome": (
         [

@@ -87,6 +87,9 @@ class GroupDelivery(Checker):
             log.join(reach, on=KEY)
             .filter((pl.col("low") < pl.col("offset")) & (pl.col("offset") < pl.col("high")))
             .join(given, on=[*GROUP, "offset"], how="anti")
+        )
+        found = (
+            not_lost_before(found, events)
             .sort("low_op", "high_op")
             .unique([*GROUP, "offset", "value"], keep="first", maintain_order=True)
         )
@@ -137,11 +140,41 @@ def not_sought_over(records: pl.LazyFrame, events: pl.LazyFrame) -> pl.LazyFrame
     return records.join(sought_over, on=[*GROUP, "offset"], how="anti")
 
 
+def not_lost_before(records: pl.LazyFrame, events: pl.LazyFrame) -> pl.LazyFrame:
+    """Return the records without those, compared over an era, that a lost poll may have delivered
+    before a member went back: the ones between the highest offset that the group had received up to
+    an era and the first higher one that it received later. A member that goes back receives lower
+    records again, so that the lowest offset of the group in the later era is below what was
+    lost."""
+    given = events.filter(COUNTED & pl.col("era").is_not_null())
+    of_eras = (
+        given.group_by(*GROUP, "era")
+        .agg(pl.col("offset").max().alias("until"))
+        .sort(*GROUP, "era")
+        .with_columns(pl.col("until").cum_max().over(GROUP))
+    )
+    lost = (
+        of_eras.join(given.select(*GROUP, "op_id", "offset", later="era"), on=GROUP)
+        .filter((pl.col("later") > pl.col("era")) & (pl.col("offset") > pl.col("until")))
+        .sort("op_id", "offset")
+        .group_by(*GROUP, "until")
+        .agg(after=pl.col("offset").first())
+    )
+    delivered = (
+        records.join(lost, on=GROUP)
+        .filter(pl.col("offset").is_between("until", "after", closed="none"))
+        .select(*GROUP, "offset", over_an_era=pl.lit(True))
+        .unique()
+    )
+    return records.join(delivered, on=[*GROUP, "offset", "over_an_era"], how="anti")
+
+
 def reaches(events: pl.LazyFrame) -> pl.LazyFrame:
     """Return the lowest offset behind which each group must have received everything, and the
     highest to which it went, with their operations: low, low_op, high, high_op. One row for each
-    time between lost polls or, where rows overlap a lost poll, for each session. Groups that
-    received nothing of a partition are left out: they may only keep a position there."""
+    time between lost polls (over_an_era) or, where rows overlap a lost poll, for each session.
+    Groups that received nothing of a partition are left out: they may only keep a position
+    there."""
     started_at = pl.when(BEGINS & (pl.col("asked") == "committed")).then("asked_offset")
     readers = events.filter(COUNTED).select(GROUP).unique()
     told = (
@@ -160,13 +193,15 @@ def reaches(events: pl.LazyFrame) -> pl.LazyFrame:
     together = told.join(apart, on=IN_ONE_SESSION, how="semi", nulls_equal=True)
     return pl.concat(
         [
-            _ends(told.filter(pl.col("era").is_not_null()), [*GROUP, "era"]),
-            _ends(together.filter(pl.col("own_era").is_not_null()), IN_ONE_SESSION),
+            _ends(told.filter(pl.col("era").is_not_null()), [*GROUP, "era"], over_an_era=True),
+            _ends(
+                together.filter(pl.col("own_era").is_not_null()), IN_ONE_SESSION, over_an_era=False
+            ),
         ]
     )
 
 
-def _ends(told: pl.LazyFrame, of: list[str]) -> pl.LazyFrame:
+def _ends(told: pl.LazyFrame, of: list[str], *, over_an_era: bool) -> pl.LazyFrame:
     is_low, is_high = pl.col("low") == pl.col("low").min(), pl.col("high") == pl.col("high").max()
     return (
         told.group_by(of)
@@ -177,5 +212,5 @@ def _ends(told: pl.LazyFrame, of: list[str]) -> pl.LazyFrame:
             high_op=pl.col("op_id").filter(is_high).max(),
         )
         .drop_nulls(["low", "high"])
-        .select(*GROUP, "low", "low_op", "high", "high_op")
+        .select(*GROUP, "low", "low_op", "high", "high_op", over_an_era=pl.lit(over_an_era))
     )

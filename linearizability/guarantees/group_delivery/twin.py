@@ -43,9 +43,10 @@ def _edges(rows: list[Row], place: Any, group: str) -> list[Row]:
     return found
 
 
-def _together(rows: list[Row], edges: list[Row], group: str) -> list[list[Row]]:
-    """Return lists of the edges of the group that have no lost poll between them: one for each era
-    of the whole group, and one for each session with an edge that overlaps a lost poll."""
+def _together(rows: list[Row], edges: list[Row], group: str) -> list[tuple[bool, list[Row]]]:
+    """Return lists of the edges of the group that have no lost poll between them: (True, edges) for
+    each era of the whole group, (False, edges) for each session with an edge that overlaps a lost
+    poll."""
     lost = [(p, ns) for p, ns in polls_lost(rows) if p["group"] == group]
     eras: dict[Any, list[Row]] = {}
     sessions: dict[Any, list[Row]] = {}
@@ -62,7 +63,28 @@ def _together(rows: list[Row], edges: list[Row], group: str) -> list[list[Row]]:
             eras.setdefault(era, []).append(row)
         if None not in own:
             sessions.setdefault(session, []).append(row)
-    return [*eras.values(), *(some for key, some in sessions.items() if key[:2] in alone)]
+    of_sessions = [some for key, some in sessions.items() if key[:2] in alone]
+    return [*((True, some) for some in eras.values()), *((False, some) for some in of_sessions)]
+
+
+def _lost_between(rows: list[Row], edges: list[Row], group: str) -> list[tuple[int, int]]:
+    """Return pairs (until, after): a lost poll may have delivered every offset between the two,
+    `until` being the highest that the group received before, and `after` the first higher one that
+    it received later."""
+    lost = [(p, ns) for p, ns in polls_lost(rows) if p["group"] == group]
+    given: list[tuple[int, int, int]] = []
+    for row in edges:
+        if is_data(row):
+            stands = [standing(rows, row, poll, ns) for poll, ns in lost]
+            if None not in stands:
+                given.append((stands.count("after"), row["op_id"], row["offset"]))
+    found = []
+    for era in {number for number, _, _ in given}:
+        until = max(offset for number, _, offset in given if number <= era)
+        later = [(op, offset) for number, op, offset in given if number > era and offset > until]
+        if later:
+            found.append((until, min(later)[1]))
+    return found
 
 
 def _left_out(rows: list[Row], place: Any, group: str) -> list[tuple[int, int]]:
@@ -101,8 +123,12 @@ def group_delivery(rows: list[Row]) -> Found:
             if any(low < offset < high for low, high in _left_out(rows, place, group)):
                 continue
             first = min(proofs, key=lambda r: r["op_id"])
+            lost = _lost_between(rows, edges, group)
+            may_be_lost = any(until < offset < after for until, after in lost)
             around = []
-            for some in _together(rows, edges, group):
+            for over_an_era, some in _together(rows, edges, group):
+                if over_an_era and may_be_lost:
+                    continue
                 lows = [(r["low"], r["op_id"]) for r in some if r["low"] is not None]
                 highs = [(r["high"], r["op_id"]) for r in some if r["high"] is not None]
                 if lows and highs and min(lows)[0] < offset < max(highs)[0]:
