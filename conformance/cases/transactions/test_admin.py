@@ -186,8 +186,9 @@ def test_a_producer_that_begins_anew_has_no_transaction(wire: Wire, version: int
 def test_the_transactional_id_of_an_open_transaction_is_not_forgotten(
     wire: Wire, version: int
 ) -> None:
-    """A transactional id whose transaction is open is known however long it does nothing: one that
-    is idle since later is forgotten first. Its transaction can be committed."""
+    """A transactional id whose transaction is open is known however long it does nothing, and the
+    transaction can be committed. One that is idle since later and has no transaction is forgotten
+    meanwhile: DescribeTransactions of it answers TRANSACTIONAL_ID_NOT_FOUND."""
     producer, topic = Producer.ready(wire), wire.create_topic()
     producer.add(topic)
     idle = Producer.ready(wire)
