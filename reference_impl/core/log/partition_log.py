@@ -251,8 +251,8 @@ class PartitionLog(ReadableLog):
                 self._retired.add(segment, self.config.file_delete_delay_ms)
 
     def retire_more(self) -> bool:
-        """Remove segments that lie wholly below the log start. Return whether there were any, in a
-        log that is open and trusted."""
+        """Remove at most RETIRED_AT_ONCE segments that lie wholly below the log start. Return
+        whether there were any. Return False for a log that is closed or whose files failed."""
         has_more = self._segments.has_below(self._log_start_offset)
         if self.is_closed or not self.is_trusted or not has_more:
             return False

@@ -147,6 +147,6 @@ class ReadableLog:
         return self._segments.aborted_between(from_offset, end_offset)
 
     def end_offset_for_epoch(self, epoch: int) -> tuple[int, int]:
-        """Return the largest epoch not above this one and its end offset, or (-1, -1) if unknown
-        (KIP-279)."""
+        """Return the largest known epoch not above this one and its end offset, or (-1, -1) if this
+        one is negative or newer than all, or none is known (KIP-279)."""
         return self.leader_epochs.end_offset_for(epoch, self._log_end_offset)

@@ -27,7 +27,9 @@ class Limits(Protocol):
 
 
 def delete_old_segments(log: PartitionLog, now_ms: int, limits: Limits) -> int:
-    """Delete the segments that exceed the retention limits. Return how many were deleted."""
+    """Delete the segments that exceed the retention limits; in a log that is only compacted, those
+    wholly below the log start. Return how many were deleted, at most RETIRED_AT_ONCE for each
+    limit: `PartitionLog.retire_more` removes the others."""
     before = len(log.segment_base_offsets)
     if log.config.is_deleted:
         _delete_oldest(log, _too_old(log, now_ms, limits))

@@ -42,7 +42,8 @@ class OffsetIndex(SparseIndex):
         self._append(last_offset - self.base_offset, position)
 
     def position_before(self, offset: int) -> int:
-        """Return a file position at or before the batch that holds `offset`."""
+        """Return a file position at or before the batch that holds `offset`, 0 if no entry precedes
+        it."""
         count = self._count_up_to(offset - self.base_offset, 0)
         return self._entry(count - 1)[1] if count else 0
 

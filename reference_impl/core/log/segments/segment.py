@@ -149,7 +149,7 @@ class Segment:
 
     @property
     def first_timestamp(self) -> int:
-        """Return the largest timestamp of the first batch, -1 if there is none."""
+        """Return the largest timestamp of the segment's first batch, -1 if there is none."""
         if self._first_timestamp is None:
             for header, _ in scan_headers(self.log, 0, self.log.size()):
                 self._first_timestamp = header.max_timestamp
@@ -197,7 +197,7 @@ class Segment:
         self._tail_positions.clear()
 
     def truncate_to(self, offset: int) -> None:
-        """Remove the batch that holds `offset`, and all after it."""
+        """Remove the batch that holds `offset`, and all after it, with their index entries."""
         found = self.find_batch(offset)
         self._cut(offset, self.log.size() if found is None else found[1])
 
@@ -213,8 +213,8 @@ class Segment:
             self._first_timestamp = None
 
     def become_inactive(self) -> None:
-        """Add the last entry, with the segment's largest timestamp, to the time index
-        (LogSegment.onBecomeInactiveSegment)."""
+        """Add the last entry, with the segment's largest timestamp, to the time index, and drop
+        what is kept in memory for the active segment (LogSegment.onBecomeInactiveSegment)."""
         self.time_index.maybe_append(*self.newest)
         self.offset_index.release_memory()
         self.time_index.release_memory()
@@ -277,7 +277,8 @@ class Segment:
         self, offset: int, max_bytes: int, limit_offset: int | None, at_least_one: bool
     ) -> Slice | None:
         """Return the slice of whole batches from `offset` on, within `max_bytes` and below the
-        limit, or None if this segment holds none."""
+        limit, or None if this segment holds none. If the first batch is larger than `max_bytes`,
+        return it alone with `at_least_one`, else an empty slice."""
         found = self.find_batch(offset)
         if found is None:
             return None

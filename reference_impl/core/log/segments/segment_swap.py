@@ -27,7 +27,8 @@ _LOG_LAST = (*INDEX_SUFFIXES, LOG_SUFFIX)
 
 
 def discard(storage: Storage, directory: str, base_offset: int) -> None:
-    """Delete the files of a cleaned segment that will not be used."""
+    """Delete the `.cleaned` files at this base offset, if there are any: the segment will not be
+    used."""
     for suffix in _LOG_LAST:
         storage.delete(segment_path(directory, base_offset, suffix + CLEANED))
 

@@ -65,8 +65,9 @@ class Segments:
     def locate(
         self, offset: int, max_bytes: int, limit_offset: int | None, at_least_one: bool
     ) -> Slice | None:
-        """Return the slice of batches from `offset` on, in the first segment that has any, or
-        None."""
+        """Return the slice of batches from `offset` on, in the first segment that has any. Return
+        None if none is below the limit, or if the first is larger than `max_bytes` and
+        `at_least_one` is False."""
         segments = self.from_offset(offset)
         for segment, following in zip(segments, [*segments[1:], None], strict=True):
             limit = limit_offset
@@ -153,7 +154,8 @@ class Segments:
         return len(self._segments) > 1 and self._segments[1].base_offset <= offset
 
     def truncate_to(self, offset: int) -> int:
-        """Remove the batch that holds `offset` and all after it; return the new end offset."""
+        """Remove the batch that holds `offset` and all after it, deleting the later segments.
+        Return the offset after the last batch that is left."""
         while len(self._segments) > 1 and self.active.base_offset > offset:
             self._segments.pop().delete()
         self.active.truncate_to(offset)
@@ -161,7 +163,7 @@ class Segments:
         return self.active.read_next_offset()
 
     def delete_all(self) -> None:
-        """Remove every file. The object must not be used afterwards."""
+        """Delete the files of every segment. The object must not be used afterwards."""
         for segment in self._segments:
             segment.delete()
 
