@@ -16,6 +16,8 @@ from linearizability.fuzz.texts import cut, double, flip, insert_noise, take_out
 from linearizability.history import SCHEMA, arrow_schema
 from linearizability.self_test.model.histories import joined, valid_rows
 
+OTHER_TYPES = (pl.Float64(), pl.String(), pl.Binary(), pl.Boolean(), pl.Int8(), pl.UInt64())
+"""The types that a column may have in place of its own."""
 TURNS = 12
 NUMBERS = (-1, 0, 1, 2**15 - 1, 2**31 - 1, 2**53, 2**62, 2**63 - 1, -(2**63), -(2**31))
 TEXTS = ("", "x", "ok", "send", "poll", "\0", "{}", "[]", "{", '{"fault": 3}', "é" * 300)
@@ -103,8 +105,8 @@ def _columns(rows: pl.DataFrame, rng: Random) -> File:
             made = rows.rename({name: rng.choice((name + "s", name.upper(), "x"))})
             return File(f"{name} named otherwise", _bytes(made), None)
         case 2:
-            other = rng.choice((pl.Float64, pl.String, pl.Binary, pl.Boolean, pl.Int8, pl.UInt64))
-            made = rows.with_columns(pl.col(name).cast(other, strict=False))
+            other = rng.choice(OTHER_TYPES)
+            made = retyped(rows, name, other)
             try:
                 whole = made.with_columns(pl.col(name).cast(SCHEMA[name]))
             except pl.exceptions.PolarsError:
@@ -113,6 +115,15 @@ def _columns(rows: pl.DataFrame, rng: Random) -> File:
         case _:
             made = rows.with_columns(pl.concat_list(name).alias(name))
             return File(f"{name} as lists", _bytes(made), None)
+
+
+def retyped(rows: pl.DataFrame, name: str, other: pl.DataType) -> pl.DataFrame:
+    """Return the rows with a column cast to another type; null where a value has no counterpart,
+    everywhere if polars knows no cast between the two types (text to Boolean)."""
+    try:
+        return rows.with_columns(pl.col(name).cast(other, strict=False))
+    except pl.exceptions.InvalidOperationError:
+        return rows.with_columns(pl.lit(None, other).alias(name))
 
 
 SPOILERS: tuple[Callable[[pl.DataFrame, Random], File], ...] = (_cells, _rows, _columns)

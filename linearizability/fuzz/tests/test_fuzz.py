@@ -9,9 +9,11 @@ from unittest import mock
 import polars as pl
 import pytest
 
-from linearizability.fuzz import runner
+from linearizability.fuzz import runner, tables
 from linearizability.fuzz.runner import Fuzz, run_fuzz
+from linearizability.history import SCHEMA
 from linearizability.importers import events, jepsen, jsonl
+from linearizability.self_test.model.histories import joined, valid_rows
 from linearizability.verdict import Validity
 
 SEEDS = range(90)
@@ -31,6 +33,13 @@ def test_a_slice_of_the_fuzz() -> None:
     assert found.problems == []
     assert found.validity is Validity.VALID
     assert seen[-1] == found.files == len(SEEDS)
+
+
+@pytest.mark.parametrize("name", list(SCHEMA))
+def test_any_column_can_be_given_any_type(name: str) -> None:
+    rows = joined([valid_rows(1, tables.TURNS)])
+    for other in tables.OTHER_TYPES:
+        assert tables.retyped(rows, name, other).schema[name] == other
 
 
 def test_a_reader_that_leaves_out_what_it_does_not_know_is_seen(
