@@ -62,11 +62,16 @@ def offsets_told(events: pl.LazyFrame) -> pl.LazyFrame:
     # Of other transactions only a stable answer tells that they have ended.
     stable = answers.filter("is_stable")
     ended = with_last(stable, last_of(commits.filter(~IS_ABORTED))).filter(~IS_CERTAIN)
+    by_last = unexplained(ended, commits, events)
     found = [
         only_explanations(certain, commits, events).with_columns(kind=pl.lit(IN_FORCE)),
         *(
-            unexplained(last, commits, events).with_columns(kind=pl.lit(NOT_IN_FORCE))
-            for last in (certain, ended)
+            rows.with_columns(kind=pl.lit(NOT_IN_FORCE))
+            for rows in (
+                unexplained(certain, commits, events),
+                by_last,
+                unexplained(earlier(by_last, certain, commits), commits, events),
+            )
         ),
     ]
     names = events.filter(HAS_GROUP).select(*KEY, *PARTITION).unique()
@@ -150,17 +155,42 @@ def last_of(commits: pl.LazyFrame) -> pl.LazyFrame:
     return latest.join(told, on="latest", maintain_order="left").drop("latest")
 
 
+def earlier(
+    unexplained_by_last: pl.LazyFrame, certain: pl.LazyFrame, commits: pl.LazyFrame
+) -> pl.LazyFrame:
+    """Return these answers, each with the offsets of every transaction of unknown end that came
+    after the last certain commit and had ended before the answer; last_ns: when they were sent.
+
+    If the last transaction was aborted, the one before it should be in force, and so on.
+    """
+    answer = [*OF_GROUP, "op_id", "answer", "as_of_ns", "answered_ns"]
+    since = certain.select(*OF_GROUP, "op_id", certain_ns=pl.col("last_ns").fill_null(0))
+    undecided = commits.filter(
+        ~IS_ABORTED & ~IS_CERTAIN & pl.col("since_ns").is_not_null() & (pl.col("over_ns") < NEVER)
+    )
+    return (
+        unexplained_by_last.select(answer)
+        .join(since, on=[*OF_GROUP, "op_id"])
+        .join(undecided, on=OF_GROUP)
+        .filter(
+            (pl.col("since_ns") < pl.col("as_of_ns")) & (pl.col("begun_ns") > pl.col("certain_ns"))
+        )
+        .with_columns(last_ns="begun_ns")
+    )
+
+
 def unexplained(last: pl.LazyFrame, commits: pl.LazyFrame, events: pl.LazyFrame) -> pl.LazyFrame:
-    """Return the answers that no commit explains, although the last commit before them is a
-    transaction's offsets. Commits that may have reached the coordinator after those offsets also
-    count as explanations."""
+    """Return the answers that no commit explains, although the commit named beside them (the last
+    one before them, or an earlier one) is a transaction's offsets. Commits that may have reached
+    the coordinator after those offsets also count as explanations."""
     known = last.filter(pl.col("txn").is_not_null())
     own = commits.filter(~IS_ABORTED).select(*OF_GROUP, "begun_ns", "over_ns", answer="sent")
-    asked = known.select(*OF_GROUP, "op_id", "answer", "answered_ns", "last_ns")
+    pair = [*OF_GROUP, "op_id", "send_op"]
+    asked = known.select(*pair, "answer", "answered_ns", "last_ns")
     by_name = asked.join(own, on=[*OF_GROUP, "answer"]).filter(MAY_BE_LATER)
     by_anything = asked.join(untold(events), on=OF_GROUP).filter(MAY_BE_LATER)
-    explained = pl.concat(rows.select(*OF_GROUP, "op_id") for rows in (by_name, by_anything))
-    return known.join(explained, on=[*OF_GROUP, "op_id"], how="anti")
+    explained = pl.concat(rows.select(pair) for rows in (by_name, by_anything))
+    return known.join(explained, on=pair, how="anti")
 
 
 def only_explanations(

@@ -50,6 +50,14 @@ TO_COMMIT = WHOLE_READ(RAW(1, 0), MARKER("commit", 1))
 TO_ABORT = WHOLE_READ(RAW(1, 0), MARKER("abort", 1))
 
 
+NEXT_IS_UNKNOWN = [
+    SENDS_OFFSET(8, **INPUTS) | {"txn": 2},
+    END("commit", 2, type="info"),
+    END("abort", 2),
+]
+"""Transaction 2: an offset, a commit that was not answered, and an abort that was."""
+
+
 TOLD, TOLD_OTHER, TOLD_NONE = ASKS(5, **INPUTS), ASKS(3, **INPUTS), ASKS(None, **INPUTS)
 
 VALID: Valid = {
@@ -103,6 +111,12 @@ VALID: Valid = {
     ],
     "the end is unknown, and no partition has its offset": (
         [OFFSET, SENDS_OFFSET(6, **OTHER), UNKNOWN, S(1, 0), P(1, 0), TOLD_NONE, ASKS(3, **OTHER)]
+    ),
+    "the last two ends are unknown, and the offset of the first one is in force": (
+        [*SENT, UNKNOWN, P(1, 0), *NEXT_IS_UNKNOWN, TOLD]
+    ),
+    "the last two ends are unknown, and a commit of unknown result explains the offset": (
+        [*SENT, UNKNOWN, P(1, 0), COMMITS(3, type="info", **INPUTS), *NEXT_IS_UNKNOWN, TOLD_OTHER]
     ),
     "during the run, a replaced coordinator returns no offset": (
         [*SENT, COMMIT, P(1, 0), ASKS(None, **INPUTS) | {"final": False}]
@@ -207,6 +221,10 @@ INVALID: Invalid = {
     "outcome unknown: the offset was not in force, and is later": (
         [COMMITS(3, **INPUTS), OFFSET, UNKNOWN, S(1, 0), P(1, 0), TOLD_OTHER, TOLD],
         [("torn-offsets", (1, 6))],
+    ),
+    "the last two ends are unknown, the record of the first is committed, and neither offset": (
+        [*SENT, UNKNOWN, P(1, 0), *NEXT_IS_UNKNOWN, TOLD_OTHER],
+        [("torn-offsets", (1, 7))],
     ),
     "outcome unknown: record committed, offsets not": (
         [*SENT, UNKNOWN, P(1, 0), TOLD_OTHER],

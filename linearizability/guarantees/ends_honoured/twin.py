@@ -257,6 +257,12 @@ def _of_offsets(rows: list[Row], txn: int) -> list[Shown]:
         if fetched:
             last = _last(lasting, as_of_ns)
             lasts += [last] if last not in certain else []
+            lasts += [
+                r
+                for r in _before(lasting, as_of_ns)
+                if last not in certain and r not in (*certain, last)
+                if r["t_invoke_ns"] > certain_ns
+            ]
         for last in lasts:
             if last is None or last["txn"] != txn:
                 continue
