@@ -104,6 +104,16 @@ INVALID: Invalid = {
         ],
         [("removed-above-stable", (2, 1000))],
     ),
+    "a young tombstone above an open transaction was removed, which no wrong clock explains": (
+        [
+            TOPIC(COMPACT),
+            S(1, 0, **J),
+            S(2, 1, **J, **TXN),
+            S(3, 2, **NIL),
+            *LOG(1, 2, None, **J, **OPEN_AT_1),
+        ],
+        [("removed-above-stable", (3, 1000))],
+    ),
     "the last value of a key is gone": (
         [S(1, 0, **K), S(2, 1, **J), *LOG(None, 2, **J)],
         [("last-value-lost", (0, 1000))],

@@ -259,14 +259,14 @@ def _complete_read(rows: list[Row], record: Row) -> Row | None:
 
 CLAUSES: Clauses = {
     "a record at or above the last stable offset is gone": by(
-        "removed-above-stable last-value-lost", clean_above_the_last_stable_offset
+        "removed-above-stable", clean_above_the_last_stable_offset
     ),
-    "the last value of a key is gone": by("last-value-lost", clean_too_much),
+    "the last value of a key is gone": by("last-value-lost removed-above-stable", clean_too_much),
     "a record of an open transaction removes the last value of its key": by(
-        "last-value-lost", clean_for_an_open_transaction
+        "last-value-lost removed-above-stable", clean_for_an_open_transaction
     ),
     "a key's last tombstone is gone before delete.retention.ms": by(
-        "tombstone-lost-early tombstone-lost-hours-early",
+        "tombstone-lost-early tombstone-lost-hours-early removed-above-stable",
         remove_a_tombstone_early,
         remove_a_tombstone_hours_early,
     ),

@@ -44,10 +44,10 @@ def compaction(rows: list[Row]) -> Found:
         inside = (read["log_start"] or 0) <= send["offset"] < end
         if not stands and inside and _is_resurrected(rows, send, read, shown):
             found.add(("key-resurrected", operations(send, read), read["place"]))
-        is_due = _is_due(rows, send, read)
-        if not stands and inside and not is_due and _is_above_stable(rows, send, read):
+        is_above = _is_above_stable(rows, send, read)
+        if not stands and inside and is_above:
             found.add(("removed-above-stable", operations(send, read), read["place"]))
-        if not stands and inside and is_due:
+        if not stands and inside and not is_above and _is_due(rows, send, read):
             early = _is_tombstone(rows, send)
             far = early and _left_ms(rows, send, read) >= HOUR_MS
             kind = f"tombstone-lost-{'hours-' * far}early" if early else "last-value-lost"
