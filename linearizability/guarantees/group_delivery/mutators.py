@@ -19,20 +19,22 @@ from linearizability.self_test.truth import outcome_of
 
 @where_nothing_is_compacted
 def skip_in_a_group(rows: list[Row], rng: Random) -> list[Row] | None:
-    """Plant an anomaly: no member of a group received a record that others received, though they
-    went past it."""
+    """Plant an anomaly: no member of a group received a record, though members of that group
+    received records below and above it."""
     if any(map(_may_have_been_given_anything, rows)):
         return None
     starts, durable = log_starts(rows), _durable(rows)
-    of_group = _given(rows)
-    victims = [
-        row
-        for row in of_group
-        if (row["partition"], row["offset"]) in durable
-        and row["offset"] >= starts[row["partition"]]
-        and any(stands_before(r, row) for r in of_group)
-        and any(stands_before(row, r) for r in of_group)
-    ]
+    given = _given(rows)
+    victims = []
+    for row in given:
+        of_group = [r for r in given if r["group"] == row["group"]]
+        if (
+            (row["partition"], row["offset"]) in durable
+            and row["offset"] >= starts[row["partition"]]
+            and any(stands_before(r, row) for r in of_group)
+            and any(stands_before(row, r) for r in of_group)
+        ):
+            victims.append(row)
     if not victims:
         return None
     victim = rng.choice(victims)
