@@ -214,7 +214,8 @@ class BrokerConfig:
 
     @classmethod
     def of(cls, given: Mapping[str, str]) -> BrokerConfig:
-        """Return the configuration after checking every key. Raise BadConfig with one sentence."""
+        """Return the configuration after checking every key. Raise BadConfig for the first key or
+        value that is unknown, invalid, without effect here, or contradicts another one."""
         for_all = {name: text for name, text in given.items() if not name.startswith(PREFIX)}
         idle = sorted(for_all.keys() & WITHOUT_EFFECT.keys())
         if idle:
@@ -243,7 +244,7 @@ class BrokerConfig:
         return self.given.get(name, BROKER_CONFIGS[name].default or "")
 
     def number(self, name: str) -> int:
-        """Return the value of a numeric key."""
+        """Return the value of a numeric key. The key must have a default or be given."""
         return int(self.text(name))
 
     def flag(self, name: str) -> bool:
@@ -252,18 +253,18 @@ class BrokerConfig:
 
     @property
     def node_id(self) -> int:
-        """The id of this broker."""
+        """Return the id of this broker."""
         return self.number("node.id")
 
     @cached_property
     def topic_defaults(self) -> dict[str, str]:
-        """The configuration of a topic without overrides."""
+        """Return the configuration of a topic without overrides."""
         return defaults_from(self.given)
 
     @property
     def super_users(self) -> frozenset[str]:
-        """The principals that may do everything, whatever the ACLs say: User:NAME, separated by
-        semicolons."""
+        """Return the principals that may do everything, whatever the ACLs say. super.users
+        separates them by semicolons."""
         users = (user.strip() for user in self.text("super.users").split(";"))
         return frozenset(user for user in users if user)
 
@@ -278,7 +279,8 @@ class BrokerConfig:
                 )
 
     def check_request_sizes(self) -> None:
-        """Raise BadConfig if one request may be larger than all together (KafkaConfig.java)."""
+        """Raise BadConfig if one request (socket.request.max.bytes) may be larger than all together
+        (queued.max.request.bytes, unless that is -1 or 0; KafkaConfig.java)."""
         one, together = "socket.request.max.bytes", "queued.max.request.bytes"
         if 0 < self.number(together) < self.number(one):
             raise BadConfig(

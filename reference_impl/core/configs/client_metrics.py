@@ -39,8 +39,8 @@ CLIENT_METRICS_CONFIGS = table(
 
 
 def check_client_metrics(overrides: Mapping[str, str], other_characters: int) -> None:
-    """Raise BadConfig or Refused unless a subscription may have these settings, beside other
-    subscriptions whose patterns have so many characters."""
+    """Raise BadConfig or Refused unless a subscription may have these settings. other_characters:
+    the length of all other subscriptions' patterns, which are limited together."""
     for name, text in overrides.items():
         key = CLIENT_METRICS_CONFIGS.get(name)
         if key is None:
@@ -85,7 +85,8 @@ class Subscription:
 
 
 def subscription_of(overrides: Mapping[str, str]) -> Subscription:
-    """Return the subscription that results from these settings."""
+    """Return the subscription that results from these settings, which were checked before; a
+    missing one has its default."""
     return Subscription(
         tuple(split_list(overrides.get(METRICS, ""))),
         int(overrides.get(INTERVAL, DEFAULT_INTERVAL_MS)),

@@ -51,7 +51,8 @@ class ConfigEntry:
 
     @property
     def source(self) -> ConfigSource:
-        """The source of the value in force. Kafka answers DEFAULT for a key without synonyms."""
+        """Return the source of the value in force. Kafka answers DEFAULT for a key without
+        synonyms."""
         return self.synonyms[0].source if self.synonyms else ConfigSource.DEFAULT
 
     @property
@@ -62,7 +63,7 @@ class ConfigEntry:
 
     @property
     def documentation(self) -> str | None:
-        """The purpose of the key, in a sentence (KIP-569), or None if there is none."""
+        """Return the purpose of the key, in a sentence (KIP-569), or None if there is none."""
         return NOTE if self.key.name in WITHOUT_EFFECT else DOCUMENTATION.get(self.key.name)
 
 

@@ -79,13 +79,15 @@ def create_acls(controller: Controller, acls: Sequence[Acl]) -> None:
 
 
 def check_filter(wanted: AclFilter) -> None:
-    """Raise Refused if a filter of DeleteAcls names something unknown."""
+    """Raise Refused(INVALID_REQUEST) if a filter of DeleteAcls names a type, operation or
+    permission that this version does not know."""
     if wanted.is_unknown:
         raise _invalid("The filter asks for a type, an operation or a permission that is unknown.")
 
 
 def delete_acls(controller: Controller, ids: Sequence[UUID]) -> None:
-    """Remove entries, each once even if several filters match it."""
+    """Remove the entries with these ids, each once even if several filters match it; pass over
+    unknown ids."""
     removal = definition("RemoveAccessControlEntryRecord")
     left = [id for id in dict.fromkeys(ids) if id in controller.image.acls.by_id]
     if left:
@@ -93,7 +95,8 @@ def delete_acls(controller: Controller, ids: Sequence[UUID]) -> None:
 
 
 def check_enabled(role: Role) -> None:
-    """Raise Refused if no authorizer is configured, since nothing would enforce an entry."""
+    """Raise Refused(SECURITY_DISABLED) if no authorizer is configured, since nothing would enforce
+    an entry."""
     if not role.access.is_controlled:
         raise Refused(ErrorCode.SECURITY_DISABLED, "No Authorizer is configured.")
 

@@ -19,9 +19,10 @@ from reference_impl.wire import Struct, definition
 
 
 def activate(controller: Controller) -> None:
-    """Write the first records of a new cluster, and give each broker that is not fenced a fresh
-    session, since this controller has heard from none yet. Raise UnsupportedLevel if the cluster
-    has a feature level that this version does not know."""
+    """Write the first records of a new cluster, abort a metadata transaction that an earlier
+    controller left open, and give each broker that is not fenced a fresh session, since this
+    controller has heard from none yet. Raise UnsupportedLevel if the cluster has a feature level
+    that this version does not know."""
     brokers = controller.image.brokers.values()
     controller.sessions.begin(each.node_id for each in brokers if not each.fenced)
     records = _first_records(controller)

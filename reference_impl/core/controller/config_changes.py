@@ -66,8 +66,9 @@ def find_configured(role: Role, resource_type: int, name: str) -> Configured:
 def change_to(
     controller: Controller, resource: Configured, after: Mapping[str, str], *, validate_only: bool
 ) -> None:
-    """Replace all overrides of the resource by these. Raise Refused, and change nothing, if one of
-    them is invalid."""
+    """Replace all overrides of the resource by these, or only check them with validate_only; write
+    nothing for what has that value already. Raise Refused, and change nothing, if one of them is
+    invalid."""
     # VALIDATE
     _check_lengths(after)
     try:

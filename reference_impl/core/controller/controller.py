@@ -64,7 +64,7 @@ class Controller:
 
     @property
     def now_ms(self) -> int:
-        """The wall clock of the current event."""
+        """Return the wall clock of the current event, in milliseconds."""
         return self._moment.now_ms
 
     def random_uuid(self) -> UUID:

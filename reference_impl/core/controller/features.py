@@ -61,7 +61,8 @@ def check_levels(levels: Mapping[str, int], directory: str) -> None:
 
 
 def first_levels() -> list[Struct]:
-    """Return the records that set each feature to its highest level."""
+    """Return the records that set each feature to its highest level, metadata.version first;
+    kraft.version is not among them, since the quorum keeps it."""
     # Kafka begins with metadata.version, which says how to read the rest.
     names = sorted(SUPPORTED, key=lambda name: (name != METADATA, name))
     return [
@@ -145,8 +146,8 @@ def _reasons_against(controller: Controller, name: str, level: int) -> Iterator[
 
 
 def safety_records(controller: Controller) -> Iterator[Struct]:
-    """Yield the records without which eligible leader replicas would not be safe:
-    min.insync.replicas belongs to the cluster then, and to no broker (KIP-966)."""
+    """Yield the records, as far as they are missing, without which eligible leader replicas would
+    not be safe: min.insync.replicas belongs to the cluster then, and to no broker (KIP-966)."""
     image = controller.image
     if MIN_INSYNC_REPLICAS not in image.configs_of_broker(ALL_BROKERS):
         value = controller.started_with.text(MIN_INSYNC_REPLICAS)

@@ -33,9 +33,9 @@ class _Rack:
 def placed(
     brokers: Iterable[BrokerImage], partitions: int, factor: int, first: int
 ) -> tuple[tuple[int, ...], ...]:
-    """Return the replicas of each new partition. Raise Refused if too few brokers are there, or all
-    are fenced. `first` says where the stripes begin, so that the first partitions of all topics do
-    not fall on one broker."""
+    """Return the replicas of each new partition, the preferred leader first. Raise Refused if all
+    brokers are fenced, or fewer than `factor` take new partitions. `first` says where the stripes
+    begin, so that the first partitions of all topics do not fall on one broker."""
     usable = [broker for broker in brokers if not broker.is_cordoned]
     if all(broker.fenced for broker in usable):
         raise _too_few(factor, "All brokers are currently fenced.")

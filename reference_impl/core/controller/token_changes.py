@@ -24,8 +24,8 @@ def create_token(
     renewers: Sequence[str],
     max_lifetime_ms: int,
 ) -> DelegationToken:
-    """Create a token and return it. max_lifetime_ms is reduced to the controller's own maximum,
-    which also stands for 0 and negative numbers."""
+    """Create a token and return it. max_lifetime_ms: how long renewals may prolong it; larger
+    numbers, 0 and negative ones are replaced by the controller's maximum."""
     now_ms = controller.now_ms
     max_ms = now_ms + _within(controller, "delegation.token.max.lifetime.ms", max_lifetime_ms)
     expiry_ms = now_ms + controller.config.number("delegation.token.expiry.time.ms")
@@ -43,7 +43,8 @@ def create_token(
 
 
 def renew_token(controller: Controller, token: DelegationToken, period_ms: int) -> int:
-    """Move the expiry to this period from now, within the controller's bound, and return it."""
+    """Move the expiry to this period from now, at most delegation.token.expiry.time.ms and never
+    beyond the token's lifetime, and return it. 0 and negative periods stand for that maximum."""
     within_ms = _within(controller, "delegation.token.expiry.time.ms", period_ms)
     return move_expiry(controller, token, within_ms)
 

@@ -65,8 +65,8 @@ def plan_topic(
 
 
 def publish_topic(controller: Controller, topic: NewTopic) -> TopicImage:
-    """Publish the records of a planned topic and return its image. The caller opens its partitions
-    (Replicas.open)."""
+    """Write the records of a planned topic and return its image. Raise Refused if all replicas of a
+    partition are fenced or about to stop. The caller opens its partitions (Replicas.open)."""
     changes = [records.new_topic(topic.name, topic.topic_id)]
     changes += records.topic_configs(topic.name, topic.configs)
     changes += _new_partitions(controller, topic.topic_id, enumerate(topic.assignments))
@@ -80,7 +80,8 @@ def delete_topic(controller: Controller, topic: TopicImage) -> None:
 
 
 def check_name(controller: Controller, name: str) -> None:
-    """Raise Refused if a new topic may not have this name."""
+    """Raise Refused if a new topic may not have this name: it is malformed, taken, or looks like a
+    taken one in metrics ('.' and '_')."""
     if name == METADATA_TOPIC:
         raise Refused(
             ErrorCode.INVALID_REQUEST, f"Creation of internal topic {name} is prohibited."
@@ -99,8 +100,8 @@ def check_name(controller: Controller, name: str) -> None:
 
 
 def check_configs(configs: Mapping[str, str | None], defaults: Mapping[str, str]) -> dict[str, str]:
-    """Return the overrides of a topic, or raise Refused if one is invalid or contradicts a
-    default."""
+    """Return the overrides of a topic. Raise Refused if a value is null or invalid, or contradicts
+    another one or a default."""
     overrides = {}
     for key, value in configs.items():
         if value is None:
@@ -121,8 +122,9 @@ def plan_growth(
     count: int,
     assignments: Sequence[Sequence[int]] | None,
 ) -> list[tuple[int, tuple[int, ...]]]:
-    """Return (index, replicas) of the partitions that grow a topic to `count`, at least one too
-    many if they are too many for a request. Raise Refused if the topic may not grow so."""
+    """Return (index, replicas) of the partitions that grow a topic to `count`. If they are too many
+    for a request, stop at one more than a request may have, so that the caller can refuse them.
+    Raise Refused if the count is not larger, or the assignments are not possible."""
     has = len(topic.partitions)
     if count == has:
         raise Refused(ErrorCode.INVALID_PARTITIONS, f"Topic already has {has} partition(s).")
@@ -179,8 +181,8 @@ def _new_partitions(
 def _automatic(
     controller: Controller, topic_id: UUID, partitions: int, replication_factor: int
 ) -> tuple[tuple[int, ...], ...]:
-    """Return the replicas of each partition, over all brokers. Raise Refused if there are too
-    few brokers."""
+    """Return the replicas of each partition, over all brokers, with the configured defaults for -1.
+    Raise Refused for 0 or less, and if there are too few brokers."""
     if replication_factor < BY_DEFAULT or replication_factor == 0:
         raise Refused(
             ErrorCode.INVALID_REPLICATION_FACTOR,

@@ -52,7 +52,7 @@ class BrokerState(Protocol):
 
     @property
     def now_ms(self) -> int:
-        """The wall clock of the current event."""
+        """Return the wall clock of the current event, in milliseconds."""
 
 
 def put_in_force(broker: BrokerState, delta: MetadataDelta) -> None:
@@ -124,7 +124,7 @@ def _opened_logs(broker: BrokerState) -> Iterator[Effect]:
 
 
 def reports(logs: LogDirectory) -> Iterator[Effect]:
-    """Report what the recovery of logs has found since the last call."""
+    """Report what the recovery of logs has found since the last call, and forget it."""
     notes, logs.notes = logs.notes, []
     yield from map(Report, notes)
 

@@ -85,8 +85,8 @@ class Survey:
 
 
 def is_large(header: BatchHeader, config: LogConfig) -> bool:
-    """Return whether validation may take long: the batch holds many records, or may expand to many,
-    or is to be compressed."""
+    """Return whether validation may take long: the batch holds many records, or has more than 1 KiB
+    that are compressed or will be."""
     if header.records_count > STEP_RECORDS:
         return True
     wanted = _CODECS.get(config.compression_type, Compression.NONE)
@@ -95,7 +95,8 @@ def is_large(header: BatchHeader, config: LogConfig) -> bool:
 
 
 def validated(data: memoryview | bytearray, config: LogConfig, now_ms: int) -> ValidatedBatch:
-    """Return the batch with its final timestamps, or raise Refused if it is invalid."""
+    """Return the batch with its final timestamps, in the topic's compression. Raise Refused if it
+    is invalid. A SurveyedBatch is not checked again while the configuration is the same."""
     if isinstance(data, SurveyedBatch) and data.survey.config is config:
         found = data.survey
     else:
@@ -115,8 +116,9 @@ def validated(data: memoryview | bytearray, config: LogConfig, now_ms: int) -> V
 def survey(
     data: memoryview | bytearray, config: LogConfig, now_ms: int
 ) -> Generator[None, None, Survey]:
-    """Check every record, in steps of a few milliseconds with a yield between them. Raise Refused
-    at the first error, so that a decompression bomb is not expanded any further."""
+    """Check every record, in steps of a few milliseconds with a yield between them, and return the
+    result. Raise Refused at the first damage, so that a decompression bomb is not expanded any
+    further; wrong keys or timestamps are refused together at the end."""
     header = _checked_header(data, config)
     codec = _codec(header)
     walk = yield from _walked(data, header, codec)
@@ -131,7 +133,8 @@ def survey(
 
 def _sound_at_once(data: memoryview | bytearray, config: LogConfig, now_ms: int) -> Survey | None:
     """Survey a small uncompressed batch in one pass, and return the survey. Return None for a batch
-    that is large, compressed or wrong, which needs steps or a full check. Nearly all batches are
+    that is large, compressed, to be compressed, or has a wrong key or timestamp: that needs steps
+    or a full check. Raise Refused for a wrong header or malformed records. Nearly all batches are
     small."""
     header = _checked_header(data, config)
     if header.attributes & COMPRESSION_BITS or header.records_count > STEP_RECORDS:
@@ -328,8 +331,8 @@ def _rewritten(
 def _stamped(
     data: memoryview | bytearray, header: BatchHeader, walk: Walk, config: LogConfig, now_ms: int
 ) -> ValidatedBatch:
-    """Return the batch with its final timestamps: the broker's clock (KIP-32), or the producer's
-    timestamps with the true maximum in the header."""
+    """Return the batch with its final timestamps, which are written into `data`: the broker's clock
+    (KIP-32), or the producer's timestamps with the true maximum in the header."""
     if config.uses_log_append_time:
         set_timestamps(data, 0, len(data), now_ms, log_append_time=True)
         return ValidatedBatch(data, read_header(data))

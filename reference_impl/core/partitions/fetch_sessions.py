@@ -58,7 +58,8 @@ class Wanted:
 
     @property
     def key(self) -> WantedKey:
-        """The partition's key, by name or by id."""
+        """Return the partition's key: topic name, topic id and index. Of name and id, a request
+        fills one in."""
         return self.topic, self.topic_id, self.params.partition
 
     def has_news(self, row: Struct) -> bool:
@@ -109,7 +110,8 @@ class Session:
     _places: count[int] = field(default_factory=count)
 
     def add(self, wanted: Wanted) -> None:
-        """Add one partition to the session."""
+        """Add one partition to the session, last in its reading order, to be read by the next
+        request."""
         self.to_end(wanted)
         self.wanted[wanted.key] = self.pending[wanted.key] = wanted
 
@@ -125,8 +127,9 @@ class Session:
 
     @property
     def worth(self) -> tuple[bool, int]:
-        """The cost of evicting the session: followers rank above consumers, and then sessions with
-        more partitions above those with fewer (FetchSession.EvictableKey)."""
+        """Return what evicting the session would cost, to be compared: followers rank above
+        consumers, and then sessions with more partitions above those with fewer
+        (FetchSession.EvictableKey)."""
         return self.is_follower, len(self.wanted)
 
 
@@ -146,8 +149,9 @@ class FetchContext:
     there is no room."""
 
     def to_read(self, purgatory: Purgatory, denied: set[WantedKey]) -> list[Wanted]:
-        """Return the partitions to read for this request: those that have changed or were not read
-        yet, and the denied ones."""
+        """Return the partitions to read for this request, in the session's order: those that have
+        changed or were not read yet, and the denied ones. Without a session: all that the request
+        names."""
         session = self.session
         if session is None:
             return self.wanted
@@ -179,7 +183,9 @@ class FetchContext:
             session.pending.pop(wanted.key, None)
 
     def to_send(self, rows: list[Row]) -> tuple[int, list[Row]]:
-        """Return the session id and the rows to answer, given a row for each wanted partition."""
+        """Return the session id and the rows to answer, given a row for each partition read. In a
+        session only rows with news are answered, and partitions that returned records go to the end
+        of the reading order. For a full request that wants a session, create it."""
         if self.session is None:
             for wanted, row in rows:
                 wanted.note_sent(row)
@@ -204,8 +210,10 @@ class FetchSessions:
     _sessions: dict[int, Session] = field(default_factory=dict)
 
     def context(self, request: Request, now_ms: int, random_int: Callable[[], int]) -> FetchContext:
-        """Return the partitions that a request fetches and the form of its answer. Raise Refused
-        for a session id or epoch that does not match ours."""
+        """Return the partitions that a request fetches and the form of its answer; update, end or
+        prepare its session. random_int: returns ids for new sessions. Raise Refused for a session
+        id or epoch that does not match ours, or if the sessions together would have more than
+        PARTITIONS_MAX partitions."""
         body = request.body
         asked = wanted_in(body)
         uses_topic_ids = request.api_version >= TOPIC_IDS_SINCE
@@ -268,7 +276,8 @@ class FetchSessions:
                 session.forget((topic.topic, topic.topic_id, index))
 
     def _keep(self, session: Session, now_ms: int, random_int: Callable[[], int]) -> int:
-        """Give a new session an id if there is room or room can be made, else return 0."""
+        """Store a new session and return its id, if there is room or another can be evicted; else
+        return 0."""
         if len(self._sessions) >= self.slots and not self._evict_for(session, now_ms):
             return NO_SESSION
         if self._partitions() + len(session.wanted) > PARTITIONS_MAX:
@@ -283,9 +292,9 @@ class FetchSessions:
 
     def _evict_for(self, newcomer: Session, now_ms: int) -> bool:
         """Evict a session to make room, and return whether one was evicted
-        (FetchSessionCacheShard.tryEvict): the least recently used one if it is idle for long
-        enough; else the one worth least, if the newcomer is worth more and the session has served
-        long enough (or is a consumer's, and the newcomer a follower's). So sessions of the same
+        (FetchSessionCacheShard.tryEvict): the least recently used one if it was idle for more than
+        two minutes; else the one worth least, if the newcomer is worth more and the session has
+        served as long (or is a consumer's, and the newcomer a follower's). So sessions of the same
         size do not evict each other all the time."""
         if not self._sessions:
             return False
@@ -321,7 +330,8 @@ def wanted_in(body: Struct) -> list[Wanted]:
 
 
 def replica_of(body: Struct) -> int:
-    """Return the node id of a follower, CONSUMER or DEBUGGING_CONSUMER."""
+    """Return the node id of the follower that sends this Fetch, or CONSUMER or
+    DEBUGGING_CONSUMER."""
     # [Modified in v15: KIP-903] A follower names itself in the replica state.
     old: int = body.replica_id
     new: int = body.replica_state.replica_id

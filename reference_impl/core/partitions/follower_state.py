@@ -28,8 +28,9 @@ class FollowerState:
     _leader_end_offset: int = 0
 
     def fetched(self, offset: int, leader_end_offset: int, now_ms: int, broker_epoch: int) -> None:
-        """Note a fetch, whose offset is the end of the follower's log. One that reaches the log end
-        of the fetch before was caught up then, although the leader has appended meanwhile."""
+        """Note a fetch, whose offset is the end of the follower's log. One that reaches the
+        leader's log end at the time of the fetch before proves that the follower was caught up
+        then, although the leader has appended meanwhile."""
         if offset >= leader_end_offset:
             self.caught_up_ms = max(self.caught_up_ms, now_ms)
         elif offset >= self._leader_end_offset:

@@ -30,20 +30,20 @@ class KeyedTopic:
 
     @property
     def now_ms(self) -> int:
-        """The wall clock of the current event."""
+        """Return the wall clock of the current event, in milliseconds."""
         return self._moment.now_ms
 
     def index_of(self, key: str) -> int:
-        """Return the index of the partition that keeps a key. Raise Refused while the topic does
-        not exist."""
+        """Return the index of the partition that keeps a key. Raise Refused(NOT_COORDINATOR) while
+        the topic does not exist."""
         topic = self._image.topics.get(self.name)
         if topic is None:
             raise Refused(ErrorCode.NOT_COORDINATOR)
         return partition_for(key, len(topic.partitions))
 
     def leader_of(self, key: str) -> int:
-        """Return the node that leads the partition of a key, -1 if none does. Raise Refused while
-        the topic does not exist."""
+        """Return the node that leads the partition of a key, -1 if none does. Raise
+        Refused(NOT_COORDINATOR) while the topic does not exist."""
         index = self.index_of(key)
         return self._image.topics[self.name].partitions[index].leader
 
@@ -52,13 +52,14 @@ class KeyedTopic:
         return self._replicas.get(self.name, index)
 
     def note_read(self, partition: Partition) -> None:
-        """Note that the current handler's answer depends on records of this partition, which must
-        be replicated before the answer is sent."""
+        """Note that the current handler's answer depends on records of this partition that are not
+        committed yet, if there are any: they must be replicated before the answer is sent."""
         if partition.log.high_watermark < partition.log.log_end_offset:
             self.uncommitted[partition] = partition.leader_epoch
 
     def append(self, partition: Partition, data: bytearray, header: BatchHeader) -> int:
-        """Append an encoded batch, and return its base offset. Raise Refused if it fails."""
+        """Append an encoded batch, note that the answer depends on it, and return its base offset.
+        Raise Refused(NOT_COORDINATOR) if the append fails."""
         try:
             appended = partition.append(data, header, self.now_ms)
         except StorageError as error:

@@ -74,34 +74,34 @@ class Partition:
 
     @property
     def leads(self) -> bool:
-        """Whether this broker is the leader."""
+        """Return whether this broker is the leader."""
         return self._leads
 
     @property
     def waits_to_lead(self) -> bool:
-        """Whether this broker was elected and must not act as leader yet
+        """Return whether this broker was elected and must not act as leader yet
         (Replicating.acts_as_leader)."""
         return self.state.leader == self._holder.node_id and not self._leads
 
     @property
     def leader_epoch(self) -> int:
-        """The number of the current leadership; every batch carries it (KIP-101)."""
+        """Return the number of the current leadership; every batch carries it (KIP-101)."""
         return self.state.leader_epoch
 
     @property
     def config(self) -> LogConfig:
-        """The configuration in force."""
+        """Return the topic's configuration in force."""
         return self.log.config
 
     @property
     def high_watermark(self) -> int:
-        """The first offset that is not committed; consumers see only records below it."""
+        """Return the first offset that is not committed; consumers see only records below it."""
         return self.log.high_watermark
 
     @property
     def min_isr(self) -> int:
-        """The least size that the ISR must have: min.insync.replicas, or the number of replicas if
-        that is smaller (effectiveMinIsr)."""
+        """Return the least size that the ISR must have: min.insync.replicas, or the number of
+        replicas if that is smaller (effectiveMinIsr)."""
         return min(self.log.config.min_insync_replicas, len(self.state.replicas))
 
     def ends_that_count(self) -> Collection[int]:
@@ -121,8 +121,9 @@ class Partition:
     def append(
         self, data: bytearray | memoryview, header: BatchHeader, now_ms: int
     ) -> AppendResult:
-        """Write one batch at the end of the log, under the current leader epoch. Raise
-        StorageError."""
+        """Write one batch at the end of the log, under the current leader epoch, and commit it if
+        no follower counts. Return its offsets. The caller has checked that this broker leads. Raise
+        StorageError if the write fails."""
         if self.followers:
             self._leave_followers_behind()
         result = self.log.append(data, header, self.state.leader_epoch, now_ms)
@@ -140,7 +141,7 @@ class Partition:
         self, replica: int, log_end_offset: int, broker_epoch: int = -1, log_start_offset: int = -1
     ) -> None:
         """Note the two ends of a follower's log, and commit the records that every replica in the
-        ISR has now."""
+        ISR has now. Do nothing for a node that is no replica."""
         follower = self.followers.get(replica)
         if follower is not None:
             leader_end, now_ms = self.log.log_end_offset, self._holder.monotonic_ms()
@@ -200,7 +201,8 @@ class Partition:
         self.advance_high_watermark()
 
     def follow(self, high_watermark: int) -> None:
-        """Set the high watermark of this follower from the one that the leader has sent."""
+        """Set the high watermark of this follower, and wake the requests that wait for a change of
+        it."""
         if high_watermark != self.log.high_watermark:
             self.log.high_watermark = high_watermark
             self._holder.changed(self.topic, self.index)
@@ -225,7 +227,8 @@ class Partition:
     # --- leadership ---------------------------------------------------------------------------
 
     def check_leader_epoch(self, current: int) -> None:
-        """Raise Refused unless the client's leader epoch is ours, or -1, unknown (KIP-320)."""
+        """Raise Refused unless the client's leader epoch is ours, or -1, unknown:
+        FENCED_LEADER_EPOCH for an older one, UNKNOWN_LEADER_EPOCH for a newer one (KIP-320)."""
         if current in (-1, self.leader_epoch):
             return
         if current < self.leader_epoch:

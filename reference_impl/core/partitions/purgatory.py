@@ -41,7 +41,7 @@ class Watch:
         return cls(dict.fromkeys(keys))
 
     def take_noted(self) -> dict[PartitionKey, None]:
-        """Return the partitions that have changed since the last call."""
+        """Return the partitions that have changed since the last call, and forget them."""
         noted, self.noted = self.noted, {}
         return noted
 
@@ -91,7 +91,8 @@ class Purgatory:
         return len(self._parked)
 
     def park(self, parked: Parked, timeout_ms: int) -> Iterator[Effect]:
-        """Keep a request waiting for at most this time."""
+        """Keep a request waiting for at most this time, and watch the partitions that may complete
+        it."""
         connection = parked.request.connection
         self._parked[connection] = parked
         self._watch_of[connection] = watch = parked.watch()
@@ -151,7 +152,7 @@ class Purgatory:
 
     def ask(self, connection: int) -> Iterator[Effect]:
         """Answer a request if that is possible now. Try again if its partitions have changed while
-        it gave way to other requests."""
+        it gave way to other requests. Do nothing for a connection without a waiting request."""
         if connection in self._asked:
             self._asked[connection] = True
             return
@@ -170,14 +171,15 @@ class Purgatory:
             yield answered(parked.request, body)
 
     def expire(self, key: TimerKey) -> Iterator[Effect]:
-        """Answer a request whose wait has expired with the data at hand."""
+        """Answer, with the data at hand, the request whose timer has fired; do nothing if it was
+        answered."""
         connection = int(key[1])
         if connection in self._parked:
             self._expired.add(connection)
             yield from self.ask(connection)
 
     def drop(self, connection: int) -> Iterator[Effect]:
-        """Forget the requests of a client that is gone."""
+        """Forget the waiting request of a client that is gone."""
         if connection in self._parked:
             self._forget(connection)
             yield CancelTimer((TIMER, connection))

@@ -85,7 +85,8 @@ class Window:
 
 def varint(data: Bytes, position: int, shift_max: int = 28) -> tuple[int, int]:
     """Read a zigzag number of at most 5 bytes, or 10 with `LONG` (ByteUtils.readVarint,
-    readVarlong). Return (number, position after it). Raise BadRecords if it is longer."""
+    readVarlong). Return (number, position after it). Raise BadRecords if it is longer, and
+    IndexError if the data end within it."""
     byte = data[position]
     if byte >= 0x80 > (second := data[position + 1]):  # as most sizes of records and values
         value = byte & 0x7F | second << 7
@@ -116,11 +117,9 @@ def walk_records(data: Bytes, count: int) -> Walk:
 def walk_pieces(
     pieces: Iterable[bytes], count: int, *, must_be_consecutive: bool = False
 ) -> Generator[None, None, Walk]:
-    """Visit exactly `count` records, which must fill the pieces, and return what was found.
-
-    Yield after each step of work. Raise BadRecords at the first record that is wrong, and
-    NotConsecutive if offsets must be consecutive and are not.
-    """
+    """Visit exactly `count` records, which must fill the pieces, and return what was found. Yield
+    after each step of work. Raise BadRecords at the first record that is wrong or if the records do
+    not fill the pieces, and NotConsecutive if offsets must be consecutive and are not."""
     window = Window(pieces)
     seen = NOTHING_SEEN
     index = position = 0

@@ -52,8 +52,8 @@ class Replicas:
         return iter(list(self._by_name.values()))
 
     def heard_of(self, broker_id: int) -> list[Partition]:
-        """Note that a broker fetches as a follower, whatever partitions it names. Return those
-        whose ISR it is still to join."""
+        """Note that a broker fetches as a follower, whatever partitions it names. Return those that
+        this broker leads and whose ISR it is still to join."""
         self._holder.heard_ms[broker_id] = self._holder.monotonic_ms()
         return list(self._holder.outsiders.get(broker_id, ()))
 
@@ -62,12 +62,12 @@ class Replicas:
         return self._by_name.get((partition.topic, partition.index)) is partition
 
     def config_of(self, topic: TopicImage) -> LogConfig:
-        """Return the topic's own overrides over the broker's defaults."""
+        """Return a topic's configuration: its own overrides over the broker's defaults."""
         return LogConfig.from_configs({**self.topic_defaults, **topic.configs})
 
     def serve(self, topic: TopicImage, indexes: Iterable[int]) -> None:
-        """Note which of these partitions this broker must open. Give the open ones their new state;
-        give up those of which this broker is no replica any more."""
+        """Note which of these partitions this broker must open later (`open`). Put the new state of
+        the open ones in force; give up those of which this broker is no replica any more."""
         for index in sorted(indexes):
             key, state = (topic.name, index), topic.partitions[index]
             partition = self._by_name.get(key)
@@ -107,8 +107,9 @@ class Replicas:
         return list(self._unopened)
 
     def open(self, key: PartitionKey) -> Partition | None:
-        """Open or create the log of a partition and begin to lead it. Return None if it is open
-        already, is deleted, or its files cannot be used."""
+        """Open or create the log of a partition, after the log of a deleted one of this name is
+        removed, and begin to lead or follow it. Return None if it is open already, is not to be
+        opened, or its files cannot be used: then it is offline."""
         topic = self._unopened.pop(key, None)
         if topic is None:
             return None
@@ -148,21 +149,22 @@ class Replicas:
             del self._leaving[key]
 
     def get(self, topic: str, index: int) -> Partition | None:
-        """Return a partition, whatever its state, or None."""
+        """Return a partition of this broker, as leader or follower, opening it first if it must.
+        Return None if there is none or its files cannot be used."""
         return self._by_name.get((topic, index)) or self.open((topic, index))
 
     def led(self, image: MetadataImage, name: str, topic_id: UUID | None, index: int) -> Partition:
-        """Return the partition if this broker leads it, or raise Refused with the reason. `name` is
-        empty in versions of requests that use topic ids (KIP-516); topic_id is None in the
-        others."""
+        """Return the partition if this broker leads it. Raise Refused with the reason if it does
+        not, as `held` does or with NOT_LEADER_OR_FOLLOWER. `name` is empty in versions of requests
+        that use topic ids (KIP-516); topic_id is None in the others."""
         partition = self.held(image, name, topic_id, index)
         if not partition.leads:
             raise Refused(ErrorCode.NOT_LEADER_OR_FOLLOWER)
         return partition
 
     def held(self, image: MetadataImage, name: str, topic_id: UUID | None, index: int) -> Partition:
-        """Return the partition. Raise Refused if it does not exist, or this broker has no replica
-        of it that is online. For name and topic_id see `led`."""
+        """Return the partition, opening it first if it must be. Raise Refused if it does not exist,
+        or this broker has no replica of it that is online. For name and topic_id see `led`."""
         if not name and topic_id is not None:
             topic = image.topics_by_id.get(topic_id)
             if topic is None:
@@ -178,13 +180,13 @@ class Replicas:
         return partition
 
     def check_online(self, topic: str, index: int) -> None:
-        """Raise Refused for a partition whose files cannot be used."""
+        """Raise Refused(KAFKA_STORAGE_ERROR) for a partition whose files cannot be used."""
         error = self.directory.offline.get((topic, index))
         if error is not None:
             raise Refused(ErrorCode.KAFKA_STORAGE_ERROR, str(error))
 
     def reconfigure(self, topic: TopicImage) -> None:
-        """Put the current configuration of a topic in force."""
+        """Put the current configuration of a topic in force in its open partitions."""
         config = self.config_of(topic)
         for index in sorted(topic.partitions):
             partition = self._by_name.get((topic.name, index))

@@ -35,7 +35,8 @@ _PAUSE = Pause()
 
 
 def begin(quorum: Quorum, outbox: Outbox) -> None:
-    """Post the duties of the state that a node has entered."""
+    """Post the duties of the state that a node has entered: its timer, a request to each other
+    voter, or the loops of a follower."""
     outbox.post("quorum timer", set_timer(quorum))
     duty = TO_EACH_VOTER.get(quorum.state)
     for voter in quorum.voters if duty is not None else ():
@@ -55,8 +56,8 @@ def set_timer(quorum: Quorum) -> Iterator[Effect]:
 
 
 def timer_fired(quorum: Quorum, _: TimerKey) -> Iterator[Effect]:
-    """Handle the timer of the quorum's state: act if the state's deadline has passed, else set the
-    timer for the rest of the time."""
+    """Handle the timer of the quorum's state: act if the state's deadline has passed. Set the timer
+    again for the rest of the time if the state is still the same."""
     turn = quorum.turn
     quorum.time_passed()
     if quorum.turn == turn:
@@ -64,7 +65,8 @@ def timer_fired(quorum: Quorum, _: TimerKey) -> Iterator[Effect]:
 
 
 def ask_for_vote(quorum: Quorum, voter: int) -> Duty:
-    """Ask a voter for its vote, or for its pre-vote, until it answers."""
+    """Ask a voter for its vote, or for its pre-vote, until it answers, and count the answer; an
+    error counts as a refusal."""
     turn, is_pre_vote = quorum.turn, quorum.state is State.PROSPECTIVE
     body = messages.vote_request(quorum, voter, is_pre_vote=is_pre_vote)
     answer = yield from ask(quorum, voter, ApiKey.VOTE, body)
@@ -183,7 +185,8 @@ def search(quorum: Quorum) -> Duty:
 
 
 def follow(quorum: Quorum) -> Duty:
-    """Fetch the log from the leader."""
+    """Fetch the log from the leader, again and again, as long as this node follows it; pause after
+    a fetch that failed."""
     turn, leader = quorum.turn, quorum.leader_id
     assert leader is not None
     while quorum.turn == turn:
@@ -193,8 +196,10 @@ def follow(quorum: Quorum) -> Duty:
 
 
 def mind_own_vote(quorum: Quorum) -> Duty:
-    """Report changed addresses of this voter to the leader. A controller that is not a voter asks
-    to become one, if it may do so by itself (KIP-853; KIP-1186; KafkaRaftClient.pollFollower)."""
+    """Report changed addresses of this voter to the leader, after every fetch time-out. A
+    controller that is not a voter asks to become one, if it may do so by itself; if it is one with
+    another directory, it first asks to remove that voter (KIP-853; KIP-1186;
+    KafkaRaftClient.pollFollower)."""
     turn, leader = quorum.turn, quorum.leader_id
     assert leader is not None
     while quorum.turn == turn:
@@ -219,7 +224,8 @@ def mind_own_vote(quorum: Quorum) -> Duty:
 
 
 def fetch_once(quorum: Quorum, node: int) -> Generator[Any, Any, bool]:
-    """Fetch once, and return whether the node answered as the leader."""
+    """Fetch once from a node and use its answer: append batches, cut the log, or fetch a snapshot.
+    Return whether the node answered as the leader, with something that this node could use."""
     turn, settings = quorum.turn, quorum.settings
     body = messages.fetch_request(quorum, FETCH_WAIT_MS)
     try:
@@ -250,7 +256,7 @@ def fetch_once(quorum: Quorum, node: int) -> Generator[Any, Any, bool]:
 
 def fetch_snapshot(quorum: Quorum, leader: int, id: SnapshotId) -> Generator[Any, Any, bool]:
     """Fetch a snapshot part by part, and go on from its end. Return whether that has succeeded; if
-    not, the next fetch of the log begins again (KIP-630)."""
+    not, the parts are dropped, and the next fetch of the log begins again (KIP-630)."""
     snapshots = quorum.log.snapshots
     unfinished = snapshots.create(id)
     try:

@@ -63,7 +63,7 @@ class Leadership:
         return self._node_id in self._voters
 
     def observers(self, now_ms: int) -> dict[ReplicaKey, Progress]:
-        """Return the observers that have fetched within OBSERVER_SESSION_MS
+        """Return the observers that have fetched within OBSERVER_SESSION_MS, and forget the others
         (LeaderState.observerStates)."""
         oldest_ms = now_ms - OBSERVER_SESSION_MS
         self._observers = {
@@ -74,8 +74,8 @@ class Leadership:
         return self._observers
 
     def progress_of(self, replica: ReplicaKey) -> Progress | None:
-        """Return the progress of a voter or an observer, or None if it has never fetched. A node
-        with another directory than the voter of its id is an observer."""
+        """Return the progress of a voter or an observer, or None for an observer that has never
+        fetched. A node with another directory than the voter of its id is an observer."""
         voter = self._voters.get(replica[0])
         if voter is not None and voter.is_replica(replica):
             return self.followers.get(replica[0])
@@ -97,7 +97,7 @@ class Leadership:
         progress.leader_end_offset = own_end
 
     def heard(self, replica: ReplicaKey, now_ms: int) -> None:
-        """Record that a voter is alive although it fetches a snapshot instead of the log
+        """Record that a replica is alive although it fetches a snapshot instead of the log
         (LeaderState.updateCheckQuorumForFollowingVoter)."""
         progress = self.progress_of(replica)
         if progress is not None:

@@ -41,7 +41,7 @@ class Settings:
 
     @property
     def quorum_patience_ms(self) -> int:
-        """The milliseconds after which a leader resigns if no majority has fetched from it
+        """Return the milliseconds after which a leader resigns if no majority has fetched from it
         (KAFKA-15489)."""
         return self.fetch_timeout_ms * 3 // 2
 

@@ -112,7 +112,7 @@ def add_voter_request(quorum: Quorum) -> Struct:
 
 
 def remove_voter_request(quorum: Quorum, key: ReplicaKey) -> Struct:
-    """Return the request that takes the vote of a replica."""
+    """Return the request that removes a replica from the voters."""
     of = definition("RemoveRaftVoterRequest")
     return of.new(cluster_id=quorum.cluster_id, voter_id=key[0], voter_directory_id=key[1])
 
@@ -199,8 +199,8 @@ def fields_of(row: Struct, *names: str) -> list[Any]:
 
 
 def checked_row(quorum: Quorum, body: Struct) -> Struct:
-    """Return the row of the metadata partition in a request. Raise Refused for another cluster, and
-    for a request about anything else."""
+    """Return the row of the metadata partition in a request. Raise Refused for another cluster
+    (INCONSISTENT_CLUSTER_ID), and for a request about anything else (INVALID_REQUEST)."""
     if body.cluster_id not in (None, quorum.cluster_id):
         raise Refused(ErrorCode.INCONSISTENT_CLUSTER_ID)
     row = only_row(body)
@@ -210,9 +210,10 @@ def checked_row(quorum: Quorum, body: Struct) -> Struct:
 
 
 def check_leader_claim(quorum: Quorum, row: Struct) -> None:
-    """Raise Refused unless the request comes from the leader of the current epoch, or of a newer
-    one: it may be a voter that this node has not heard of yet. No other leader of this epoch may be
-    known (KafkaRaftClient.validateVoterOnlyRequest)."""
+    """Raise Refused unless the sender may be the leader of the current epoch, or of a newer one (it
+    may be a voter that this node has not heard of yet): an older epoch, no leader, or another
+    leader than the known one of this epoch is refused
+    (KafkaRaftClient.validateVoterOnlyRequest)."""
     check_epoch(quorum, row.leader_epoch)
     if row.leader_id < 0:
         raise Refused(ErrorCode.INVALID_REQUEST)
@@ -222,8 +223,8 @@ def check_leader_claim(quorum: Quorum, row: Struct) -> None:
 
 
 def check_epoch(quorum: Quorum, epoch: int) -> None:
-    """Raise Refused for a request of an earlier epoch, and for one of an epoch that elections
-    cannot have reached."""
+    """Raise Refused for a request of an earlier epoch (FENCED_LEADER_EPOCH), and for one of an
+    epoch that elections cannot have reached (INVALID_REQUEST)."""
     if epoch < quorum.epoch:
         raise Refused(ErrorCode.FENCED_LEADER_EPOCH)
     if quorum.cannot_reach(epoch):
@@ -231,8 +232,9 @@ def check_epoch(quorum: Quorum, epoch: int) -> None:
 
 
 def check_voter(quorum: Quorum, node_id: int, directory_id: UUID) -> None:
-    """Raise Refused for a request that is meant for another voter, such as one whose directory was
-    here before (KIP-853). -1 and zero stand for any (KafkaRaftClient.isValidVoterKey)."""
+    """Raise Refused(INVALID_VOTER_KEY) for a request that is meant for another voter, such as one
+    whose directory was here before (KIP-853). -1 and zero stand for any
+    (KafkaRaftClient.isValidVoterKey)."""
     is_own = node_id == quorum.node_id and directory_id in (ZERO_UUID, quorum.directory_id)
     if node_id != NOBODY and not is_own:
         raise Refused(ErrorCode.INVALID_VOTER_KEY)

@@ -118,17 +118,19 @@ class MetadataLog:
 
     @property
     def start_offset(self) -> int:
-        """The offset of the first record that is still here, and not only in a snapshot."""
+        """Return the offset of the first record that is still in the log, and not only in a
+        snapshot."""
         return self.log.log_start_offset
 
     @property
     def end_offset(self) -> int:
-        """The offset after the last record of the log, committed or not."""
+        """Return the offset after the last record of the log, committed or not."""
         return self.log.log_end_offset
 
     @property
     def last_epoch(self) -> int:
-        """The epoch of the last batch, 0 if there is none."""
+        """Return the epoch of the last batch, or of the snapshot that has replaced it; 0 if there
+        is none."""
         newest = self.snapshots.latest
         if newest is not None and self.start_offset == self.end_offset == newest.offset:
             return newest.epoch  # the whole log was deleted: its snapshot has the epoch
@@ -136,12 +138,12 @@ class MetadataLog:
 
     @property
     def end(self) -> LogEnd:
-        """The end of the log as votes compare it."""
+        """Return the end of the log as votes compare it."""
         return self.last_epoch, self.end_offset
 
     @property
     def high_watermark(self) -> int:
-        """The offset after the last committed record."""
+        """Return the offset after the last committed record."""
         return self.log.high_watermark
 
     @property
@@ -157,8 +159,8 @@ class MetadataLog:
     # --- writing ------------------------------------------------------------------------------
 
     def append(self, records: Sequence[Struct], epoch: int, now_ms: int) -> int:
-        """Append one batch as the leader of this epoch, all of it or nothing, and return the offset
-        after it. Raise StorageError."""
+        """Append one batch as the leader of this epoch, all of it or nothing, sync it, and return
+        the offset after it. Raise StorageError."""
         encoded = [Record(encode_metadata_record(record)) for record in records]
         self._append(RecordBatch(encoded, base_timestamp=now_ms), records, epoch, now_ms)
         return self.end_offset
@@ -208,8 +210,8 @@ class MetadataLog:
 
     def append_fetched(self, data: bytes, now_ms: int) -> None:
         """Append the batches that the leader has sent, and sync them: the next fetch tells the
-        leader that they are here. Raise CorruptRecord for a batch that arrived damaged, and
-        StorageError."""
+        leader that they are here. Raise CorruptRecord for a batch that arrived damaged or does not
+        follow, CorruptLog for one that this version cannot understand, and StorageError."""
         for header, start, end in batches(data):
             check_crc(data, start, end)
             if header.base_offset != self.end_offset:
@@ -226,8 +228,9 @@ class MetadataLog:
         self.log.flush()
 
     def truncate(self, end_offset: int) -> None:
-        """Cut off the records that the leader's log lacks. Raise StorageError, or CorruptLog if one
-        of them is committed, since every leader has those."""
+        """Cut off the records from this offset on, which the leader's log lacks, and go back to the
+        voters before them. Raise StorageError, or CorruptLog if one of them is committed, since
+        every leader has those."""
         if end_offset < self.high_watermark:
             raise CorruptLog(
                 self.log.directory,
@@ -244,8 +247,9 @@ class MetadataLog:
     # --- reading ------------------------------------------------------------------------------
 
     def commit(self, end_offset: int) -> None:
-        """Raise the high watermark, and tell the listeners. Raise CorruptLog for transactions
-        that overlap, and for a record whose meaning this version does not know."""
+        """Raise the high watermark to this offset, and give the listeners every batch below it; do
+        nothing for an offset that is committed. Raise CorruptLog for transactions that overlap, and
+        for a record whose meaning this version does not know."""
         for _ in self.commit_in_slices(end_offset):
             pass
 
@@ -279,8 +283,8 @@ class MetadataLog:
         return self.log.read(offset, max_bytes).records
 
     def history(self) -> Iterator[Committed]:
-        """Yield all committed records from the beginning, for a listener that must drop uncommitted
-        ones which it has applied."""
+        """Yield all committed records from the newest snapshot on, for a listener that must drop
+        uncommitted ones which it has applied."""
         transactions = MetadataTransactions()
         for batch in self._read(self.snapshots.latest_whole()):
             if batch.end_offset > self.high_watermark:
@@ -316,8 +320,8 @@ class MetadataLog:
         return self.snapshots.create(id)
 
     def load(self, snapshot: Snapshot) -> None:
-        """Begin again where a fetched snapshot ends, and hand out what it holds. Raise
-        StorageError, or CorruptLog if it lacks committed records."""
+        """Begin again where a fetched snapshot ends: drop the log, and give the listeners what the
+        snapshot holds. Raise StorageError, or CorruptLog if it lacks committed records."""
         if snapshot.id.offset < self.high_watermark:
             raise CorruptLog(
                 self.log.directory,

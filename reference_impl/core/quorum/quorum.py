@@ -104,8 +104,9 @@ class Quorum(QuorumState):
     # --- time ---------------------------------------------------------------------------------
 
     def time_passed(self) -> None:
-        """Act if the deadline of the current state has passed: begin an election, resign as a
-        leader that a majority does not fetch from, and so on."""
+        """Act if the deadline of the current state has passed: begin an election, search the
+        leader, resign as a leader that a majority does not fetch from, and so on. Raise
+        StorageError if the election cannot be written."""
         if self.deadline_ms is None or self.moment.monotonic_ms < self.deadline_ms:
             return
         match self.state:
@@ -155,9 +156,10 @@ class Quorum(QuorumState):
 
     def hear(self, epoch: int, leader_id: int | None, endpoint: Endpoint | None = None) -> None:
         """Take into account the epoch and the leader that another node has named: follow them if
-        they are newer. endpoint: where the leader is, if the other node has said so; then it may be
-        a voter that this node has not heard of yet. Ignore an epoch that elections cannot have
-        reached."""
+        they are newer, or if this node knows no leader of the epoch. endpoint: where the leader is,
+        if the other node has said so; then it may be a voter that this node has not heard of yet.
+        Ignore an epoch that elections cannot have reached. Raise StorageError if the election
+        cannot be written."""
         if self.cannot_reach(epoch):
             return
         if leader_id is not None and endpoint is not None and epoch >= self.epoch:
@@ -185,8 +187,8 @@ class Quorum(QuorumState):
     # --- elections ----------------------------------------------------------------------------
 
     def _stand(self) -> None:
-        """Become a candidate in a new epoch, and vote for itself. If no epoch is left, wait for a
-        leader of the current one."""
+        """Become a candidate in a new epoch, and vote for itself. If no epoch is left, follow the
+        leader of the current one, or wait for one."""
         if self.epoch >= EPOCH_MAX:
             self._lose_pre_election()
             return
@@ -197,9 +199,10 @@ class Quorum(QuorumState):
     def vote_asked(
         self, candidate: ReplicaKey, epoch: int, end: LogEnd, *, is_pre_vote: bool
     ) -> bool:
-        """Return whether this node votes for the candidate. A vote is on disk before this returns.
-        The candidate, and this node, may be voters by a record that this node has not seen yet
-        (KIP-853)."""
+        """Follow the candidate's epoch if it is newer, and return whether this node votes for the
+        candidate. A vote is on disk before this returns; a pre-vote is not stored. The candidate,
+        and this node, may be voters by a record that this node has not seen yet (KIP-853). Raise
+        StorageError."""
         self.hear(epoch, None)
         is_up_to_date = self.rules.is_up_to_date(end, self.log.end)
         if is_pre_vote:
@@ -223,8 +226,8 @@ class Quorum(QuorumState):
         return True
 
     def vote_answered(self, voter: int, turn: int, *, is_granted: bool) -> None:
-        """Count a voter's answer to a request for a vote or pre-vote, if it was sent in this
-        turn."""
+        """Count a voter's answer to a request for a vote or pre-vote, if it was sent in this turn.
+        With a majority, stand for election or lead; with a majority against it, give up for now."""
         if turn != self.turn or self.state not in (State.PROSPECTIVE, State.CANDIDATE):
             return
         self.votes[voter] = is_granted
@@ -277,7 +280,9 @@ class Quorum(QuorumState):
         return end_offset
 
     def commit(self) -> None:
-        """Raise the high watermark as far as a majority of the voters has the log."""
+        """Raise the high watermark as far as a majority of the voters has the log, and give the
+        listeners what is committed. With the first record of its own epoch the leader is announced;
+        a leader whose own removal is committed resigns. Do nothing on a node that does not lead."""
         leadership = self.leadership
         if leadership is None:
             return
@@ -320,7 +325,8 @@ class Quorum(QuorumState):
             self.leadership.heard(replica, self.moment.monotonic_ms)
 
     def resign(self) -> None:
-        """Stop being the leader, and let the others elect a successor at once."""
+        """Stop being the leader, and let the others elect a successor at once: `successors` names
+        them."""
         if self.leadership is not None:
             self.successors = self.leadership.by_progress()
         self._move(Move.QUORUM_LOST, self.election, self._election_ms())
@@ -339,7 +345,8 @@ class Quorum(QuorumState):
 
     def leader_ends(self, successors: Sequence[int]) -> None:
         """Handle that the leader of this epoch has resigned: the first of the successors asks for
-        votes at once, the others later, each after twice the time (KIP-595)."""
+        votes at once, the others later, each after twice the time (KIP-595). Do nothing unless this
+        voter follows."""
         if self.state is State.FOLLOWER and self.is_voter:
             place = successors.index(self.node_id) if self.node_id in successors else 6
             most_ms = self.settings.election_backoff_ms_max
@@ -349,7 +356,8 @@ class Quorum(QuorumState):
 
     def take_fetched(self, data: bytes, high_watermark: int) -> Iterator[None]:
         """Append the batches that the leader has sent, and commit up to its high watermark. Yield
-        after each batch: to put one in force may take long. Raise CorruptRecord, StorageError."""
+        after each batch: to put one in force may take long. Raise CorruptRecord, CorruptLog,
+        StorageError."""
         self.heard_leader()
         if data:
             self.log.append_fetched(data, self.moment.now_ms)

@@ -65,46 +65,47 @@ class QuorumState:
 
     @property
     def epoch(self) -> int:
-        """The newest epoch that this node knows of."""
+        """Return the newest epoch that this node knows of."""
         return self.election.epoch
 
     @property
     def voters(self) -> Voters:
-        """The voters in force, by their ids."""
+        """Return the voters in force, by their ids."""
         return self.log.voters.latest.voters
 
     @property
     def key(self) -> ReplicaKey:
-        """The id of this node, and that of the directory with its log."""
+        """Return the id of this node, and that of the directory with its log."""
         return self.node_id, self.directory_id
 
     @property
     def leader_id(self) -> int | None:
-        """The leader of the epoch, as far as this node knows, or None if it is unknown or was this
-        node, which has resigned."""
+        """Return the leader of the epoch, as far as this node knows, or None if it is unknown or
+        was this node, which has resigned."""
         return None if self.state is State.RESIGNED else self.election.leader_id
 
     @property
     def is_leader(self) -> bool:
-        """Whether this node leads the quorum."""
+        """Return whether this node leads the quorum."""
         return self.state is State.LEADER
 
     @property
     def active_epoch(self) -> int | None:
-        """The epoch in which the controller of this node may decide: this node leads in it and has
-        applied all earlier records. None if another controller may be the active one."""
+        """Return the epoch in which the controller of this node may decide: this node leads in it
+        and has applied all earlier records. Return None if another controller may be the active
+        one."""
         is_active = self.leadership is not None and self.leadership.is_announced
         return self.epoch if is_active else None
 
     @property
     def is_voter(self) -> bool:
-        """Whether this node votes; if not it is an observer."""
+        """Return whether this node votes; if not it is an observer."""
         own = self.voters.get(self.node_id)
         return own is not None and own.is_replica(self.key)
 
     @property
     def own_voter(self) -> Voter:
-        """The description of this node as a voter that it would give now."""
+        """Return the description of this node as a voter that it would give now."""
         return Voter(self.node_id, self.directory_id, self.member.endpoints, KRAFT_VERSIONS)
 
     def endpoint_of(self, node_id: int) -> Endpoint | None:
@@ -118,16 +119,16 @@ class QuorumState:
 
     @property
     def others(self) -> Sequence[int]:
-        """The other voters, and the bootstrap servers by numbers below FIRST_BOOTSTRAP: nodes that
-        may know the leader (KafkaRaftClient.maybeSendFetchToAnyBootstrap)."""
+        """Return the other voters, and the bootstrap servers by the numbers from FIRST_BOOTSTRAP
+        downwards: nodes that may know the leader (KafkaRaftClient.maybeSendFetchToAnyBootstrap)."""
         servers = range(FIRST_BOOTSTRAP, FIRST_BOOTSTRAP - len(self.member.bootstrap), -1)
         return [*(voter for voter in self.voters if voter != self.node_id), *servers]
 
     @property
     def _may_stand(self) -> bool:
-        """Whether this node stands for election. A leader that has removed itself does so until it
-        knows that this is committed: it may be the only one whose log the others may follow (Raft,
-        dissertation, 4.2.2)."""
+        """Return whether this node stands for election: it is a voter, or was one by the committed
+        log. A leader that has removed itself stands until it knows that this is committed: it may
+        be the only one whose log the others may follow (Raft, dissertation, 4.2.2)."""
         committed = self.log.voters.before(self.high_watermark).voters.get(self.node_id)
         return self.is_voter or (committed is not None and committed.is_replica(self.key))
 
@@ -137,25 +138,25 @@ class QuorumState:
 
     @property
     def end_offset(self) -> int:
-        """The number of records in this node's log, whether or not they are committed."""
+        """Return the offset after the last record of this node's log, committed or not."""
         return self.log.end_offset
 
     @property
     def high_watermark(self) -> int:
-        """The number of records that are committed, as far as this node knows."""
+        """Return the offset after the last committed record, as far as this node knows."""
         return self.log.high_watermark
 
     @property
     def told_high_watermark(self) -> int:
-        """The high watermark that this leader reports to other nodes. It is -1 until a majority has
-        a record of the leader's own epoch: only then does the leader know what is committed
-        (LeaderState.highWatermark)."""
+        """Return the high watermark that this leader reports to other nodes. It is -1 until a
+        majority has a record of the leader's own epoch: only then does the leader know what is
+        committed (LeaderState.highWatermark)."""
         is_known = self.leadership is not None and self.leadership.is_announced
         return self.high_watermark if is_known else -1
 
     @property
     def is_in_transaction(self) -> bool:
-        """Whether the committed part of the log ends within a metadata transaction."""
+        """Return whether the committed part of the log ends within a metadata transaction."""
         return self.log.is_in_transaction
 
     def _election_ms(self) -> int:

@@ -27,8 +27,9 @@ class Copying:
         self._rules, self._moment, self._directory = rules, moment, directory
 
     def take(self, partition: Partition, row: Struct) -> None:
-        """Append the fetched batches, and move the high watermark and the log start. Raise Damaged
-        for a damaged batch, after the batches before it were appended, and StorageError."""
+        """Append the fetched batches, and move the high watermark and the log start; stop before a
+        batch of a leader epoch that is not in the metadata here yet. Raise Damaged for a damaged
+        batch, after the batches before it were appended. Raise StorageError if a write fails."""
         try:
             self._append(partition, bytes(row.records or b""))
         except (CorruptRecord, ValueError) as error:
@@ -48,8 +49,9 @@ class Copying:
             log.append_fetched(view[start:end], header, self._moment.now_ms)
 
     def truncate(self, partition: Partition, told: tuple[int, int]) -> Iterator[Effect]:
-        """Cut off the records that diverge from the leader's. told: the epoch in which the two logs
-        may still agree, and its end in the leader's log. Raise StorageError."""
+        """Cut off the records that diverge from the leader's. told: the newest epoch of the
+        leader's log that is not newer than the follower's last, and its end in the leader's log.
+        Raise StorageError."""
         yield from self.cut(partition, self._rules.truncation(partition.log, told))
 
     def prepare(self, partition: Partition) -> Iterator[Effect]:
@@ -58,8 +60,9 @@ class Copying:
         yield from self.cut(partition, self._rules.kept_end(partition.log))
 
     def cut(self, partition: Partition, offset: int) -> Iterator[Effect]:
-        """Cut the log at an offset. Report it if the offset lies below the high watermark, because
-        committed records are lost then: an unclean election allows that. Raise StorageError."""
+        """Cut the log at an offset, and checkpoint the offsets of all logs if that removes records.
+        Report it if the offset lies below the high watermark, because committed records are lost
+        then: an unclean election allows that. Raise StorageError."""
         log = partition.log
         high_watermark, end_offset = log.high_watermark, log.log_end_offset
         log.truncate_to(offset)

@@ -30,7 +30,9 @@ Assignments = dict[UUID, dict[UUID, list[int]]]
 
 
 def watch_directories(broker: Broker) -> Iterator[Effect]:
-    """Report, from time to time, the replicas that are not where the metadata have them."""
+    """Run for ever: at every heartbeat interval, stop to copy what takes no records, and report the
+    replicas that are not where the metadata have them. A report that fails is made again next
+    time."""
     while True:
         yield Later(broker.config.number("broker.heartbeat.interval.ms"))
         stop_copying(broker)
@@ -45,15 +47,16 @@ def watch_directories(broker: Broker) -> Iterator[Effect]:
 
 
 def stop_copying(broker: Broker) -> None:
-    """Fetch no partition any more whose log takes no records."""
+    """Stop fetching the partitions whose logs take no records any more."""
     for partition in broker.replicas:
         if not partition.log.is_trusted:
             broker.followers.stop((partition.topic_id, partition.index))
 
 
 def misplaced(broker: Broker) -> Assignments:
-    """Return the directories of the replicas for which the metadata name another one, for as many
-    as one request may name."""
+    """Return the replicas for which the metadata name another directory, by the directory in which
+    they are: this broker's, or LOST for one that cannot be used while another is in sync. At most
+    REPLICAS_MAX replicas."""
     found: Assignments = {}
     for topic, index, is_usable in _replicas(broker):
         state = topic.partitions[index]

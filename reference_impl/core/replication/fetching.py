@@ -78,7 +78,8 @@ class Followers:
         self._leaders: dict[ReplicaKey, int] = {}
 
     def follow(self, topic: TopicImage, indexes: Iterable[int]) -> None:
-        """Copy each of these partitions from its leader, if that is another broker."""
+        """Copy each of these partitions from its leader, if that is another broker and this one is
+        a replica; stop copying the others, and begin again where the leader epoch is new."""
         own = self._follower.node_id
         for index in sorted(indexes):
             key, state = (topic.topic_id, index), topic.partitions[index]
@@ -100,8 +101,8 @@ class Followers:
             self._leave((topic.topic_id, index))
 
     def stop(self, key: ReplicaKey) -> None:
-        """Stop fetching a partition, since its log takes no records any more. A fetch from the end
-        of the log would tell the leader that this replica is in sync."""
+        """Stop fetching a partition until it has another leader, since its log takes no records any
+        more. A fetch from the end of the log would tell the leader that this replica is in sync."""
         leader = self._leaders.get(key)
         if leader is not None:
             self._sources[leader].session.drop(key)
@@ -211,9 +212,10 @@ class Followers:
         self, leader: int, copy: Copy, partition: Partition
     ) -> Generator[Effect, Any, bool]:
         """Change our log so that it ends at an offset that the leader has, and return whether that
-        has succeeded. If the leader's log ends before ours, cut ours at that end; if it starts
-        after our end, drop our log and begin at that start
-        (AbstractFetcherThread.fetchOffsetAndTruncate)."""
+        was possible. If the leader's log ends before ours, cut ours at that end; if it starts after
+        our end, drop our log and begin at that start
+        (AbstractFetcherThread.fetchOffsetAndTruncate). Return False if the leader does not answer,
+        or no longer differs."""
         end = yield from self._offset(leader, copy, LATEST)
         start = yield from self._offset(leader, copy, EARLIEST)
         if end is None or start is None or self._partition(copy) is not partition:
@@ -250,15 +252,15 @@ class Followers:
     # --- partitions ---------------------------------------------------------------------------
 
     def _partition(self, copy: Copy) -> Partition | None:
-        """Return the partition of a copy, or None if it is offline, its log takes no records, or it
-        is led by another meanwhile."""
+        """Return the partition of a copy. Return None if it is offline, was replaced by a topic of
+        the same name, takes no records, or has another leader epoch meanwhile."""
         partition = self._replicas.get(copy.topic, copy.key[1])
         if partition is None or partition.topic_id != copy.key[0] or not partition.log.is_trusted:
             return None
         return partition if partition.leader_epoch == copy.leader_epoch else None
 
     def _rest(self, source: Source, copy: Copy) -> None:
-        """Fetch a copy again after a while."""
+        """Do not fetch a copy for replica.fetch.backoff.ms."""
         source.session.drop(copy.key)
         pause_ms = self._number("replica.fetch.backoff.ms")
         if source.copies.get(copy.key) is copy:
@@ -267,10 +269,10 @@ class Followers:
     def _fail(
         self, source: Source, copy: Copy, partition: Partition, error: StorageError
     ) -> Report:
-        """Fetch a copy again after a while if its files are as they were: somebody may make room on
-        the disk, and one write may fail where the next does not. After a failed sync, stop fetching
-        it: the position of the next fetch would tell the leader that records are here which are not
-        on the disk."""
+        """Handle a failed write, and return the report of it. If the log may go on (the disk was
+        full, or one write failed), fetch the copy again after a while. After a failed sync, stop
+        fetching it: the position of the next fetch would tell the leader that records are here
+        which are not on the disk."""
         if not (error.no_space or partition.log.is_trusted):
             return self._stop(source, copy, str(error))
         self._rest(source, copy)
@@ -279,7 +281,7 @@ class Followers:
         )
 
     def _stop(self, source: Source, copy: Copy, reason: str) -> Report:
-        """Stop fetching a copy until it has another leader."""
+        """Stop fetching a copy until it has another leader, and return the report that says why."""
         source.session.drop(copy.key)
         return Report(f"{copy.topic}-{copy.key[1]} is not copied any more: {reason}")
 

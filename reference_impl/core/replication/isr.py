@@ -29,7 +29,8 @@ Sent = list[tuple[Partition, tuple[int, ...]]]
 
 
 def watch_followers(broker: Broker) -> Iterator[Effect]:
-    """Propose, from time to time, an ISR without the followers that lag."""
+    """Run for ever: at every half replica.lag.time.max.ms, propose for each partition an ISR
+    without the followers that lag."""
     while True:
         interval_ms = broker.config.number("replica.lag.time.max.ms") // 2
         yield Later(max(LEAST_INTERVAL_MS, interval_ms))
@@ -40,7 +41,8 @@ def watch_followers(broker: Broker) -> Iterator[Effect]:
 
 
 def consider_leaving(broker: Broker, partition: Partition) -> None:
-    """Propose an ISR without the followers that have not caught up for too long."""
+    """Propose an ISR without the followers that have been behind for longer than
+    replica.lag.time.max.ms; nothing if there are none."""
     isr, own = partition.state.isr, broker.node_id
     left = tuple(each for each in isr if each == own or broker.is_caught_up(partition, each))
     if left != isr:
@@ -56,7 +58,8 @@ def consider_outsider(broker: Broker, replica: int) -> None:
 
 
 def consider_joining(broker: Broker, partition: Partition, replica: int) -> None:
-    """Propose a follower for the ISR that has fetched, if it has all that is committed."""
+    """Propose an ISR with this follower if it is not in the ISR, has all that is committed, and may
+    join."""
     follower = partition.followers.get(replica)
     if follower is None or replica in partition.state.isr:
         return
@@ -69,7 +72,8 @@ def consider_joining(broker: Broker, partition: Partition, replica: int) -> None
 
 
 def propose(broker: Broker, partition: Partition, isr: tuple[int, ...]) -> None:
-    """Ask the controller for another ISR, unless a change is under way."""
+    """Note the proposed ISR in the partition and send it to the controller in the background. Do
+    nothing if this broker does not lead the partition, or a change is under way."""
     if partition.leads and partition.proposed_isr is None:
         partition.proposed_isr = isr
         broker.proposals[partition] = None
@@ -77,7 +81,8 @@ def propose(broker: Broker, partition: Partition, isr: tuple[int, ...]) -> None:
 
 
 def ask(broker: Broker) -> Generator[Effect, Any, None]:
-    """Send the proposals to the active controller until none is left."""
+    """Send all proposals, in one request at a time, to the active controller until none is left.
+    After a failure, try again after a short pause."""
     while broker.proposals:
         due, broker.proposals = broker.proposals, {}
         sent = [
@@ -125,8 +130,8 @@ def request_of(broker: Broker, sent: Sent) -> Struct:
 
 
 def epoch_of(broker: Broker, partition: Partition, replica: int) -> int:
-    """Return the broker epoch of a replica, as far as the leader knows (KIP-903), or -1 for a node
-    that it does not know as a replica."""
+    """Return the broker epoch of a replica: this broker's own, or that with which the follower last
+    fetched (KIP-903); -1 for a node that the leader does not know as a replica."""
     if replica == broker.node_id:
         return broker.broker_epoch
     follower = partition.followers.get(replica)

@@ -24,7 +24,8 @@ class LeaderHints:
         self._endpoints: dict[int, Struct] = {}
 
     def tell(self, row: Struct, topic: TopicImage | None, index: int) -> None:
-        """Name the leader of a partition in its row, if the partition is known."""
+        """Write the leader of a partition, and its epoch, into the partition's row, and remember
+        the leader's address for `endpoints` if it is alive. Do nothing for an unknown partition."""
         state = None if topic is None else topic.partitions.get(index)
         if state is None:
             return
@@ -41,5 +42,5 @@ class LeaderHints:
 
     @property
     def endpoints(self) -> list[Struct]:
-        """The addresses of the leaders that were named and are alive."""
+        """Return the addresses of the leaders that were named and are alive, each once."""
         return list(self._endpoints.values())

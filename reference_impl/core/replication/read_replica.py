@@ -11,9 +11,10 @@ from reference_impl.core.partitions.partition import Partition
 
 
 def preferred_replica(broker: Broker, partition: Partition, rack: str, offset: int) -> int | None:
-    """Return the follower in the consumer's rack that has most, among those in the ISR whose logs
-    have the offset. Return None if the consumer should read from this broker: it is in the same
-    rack or is not the leader, no such follower is there, or brokers do not choose by racks."""
+    """Return the follower in the consumer's rack whose log is the longest, among the living ones in
+    the ISR whose logs have the offset. Return None if the consumer should read from this broker: it
+    is in the same rack or is not the leader, there is no such follower, the consumer named no rack,
+    or replica.selector.class is not the rack-aware one."""
     if not rack or broker.config.text("replica.selector.class") != RACK_AWARE:
         return None
     alive = {node: each for node, each in broker.image.brokers.items() if not each.fenced}

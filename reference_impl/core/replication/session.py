@@ -43,22 +43,25 @@ class FollowerSession:
         self._session_id, self._epoch = NO_SESSION, INITIAL_EPOCH
 
     def want(self, key: ReplicaKey, position: Position) -> None:
-        """Fetch a partition from this position on."""
+        """Fetch a partition from this position on; the next request names it if the position is
+        new."""
         if self.positions.get(key) != position:
             self.positions[key] = position
             self._changed[key] = None
             self._forgotten.pop(key, None)
 
     def drop(self, key: ReplicaKey) -> None:
-        """Fetch a partition no longer."""
+        """Fetch a partition no longer: the next request tells the leader to forget it. Do nothing
+        for a partition that is not fetched."""
         position = self.positions.pop(key, None)
         self._changed.pop(key, None)
         if position is not None and key in self._known:
             self._forgotten[key] = position.topic
 
     def request(self, bytes_max: int, **fields: Any) -> Struct:
-        """Return the next Fetch request. bytes_max: the most bytes to return for each partition.
-        fields: the other fields of the request."""
+        """Return the next Fetch request, and count its changes as told to the leader; after a
+        failure call `lost`. bytes_max: the most bytes to return for each partition. fields: the
+        other fields of the request."""
         is_full = self._epoch == INITIAL_EPOCH
         keys = list(self.positions if is_full else self._changed)
         body = REQUEST.new(
@@ -104,8 +107,8 @@ class FollowerSession:
         return list(topics.values())
 
     def answered(self, body: Struct) -> bool:
-        """Take the leader's answer into account, and return whether it is about partitions. If it
-        is about the session, the next request begins another."""
+        """Take the leader's answer into account, and return whether it is about partitions. Return
+        False if it is an error of the session: the next request then begins another session."""
         if body.error_code != ErrorCode.NONE:
             if body.error_code == ErrorCode.FETCH_SESSION_ID_NOT_FOUND:
                 self._session_id = NO_SESSION

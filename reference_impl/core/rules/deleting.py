@@ -18,7 +18,8 @@ class Deleting:
     """Decisions about which records are removed, and when."""
 
     def delete_records(self, partition: Partition, before: int) -> int:
-        """Delete the records below the offset, and no others. Return the log start (KIP-107)."""
+        """Delete the records below the offset, and no others. Return the new log start offset
+        (KIP-107)."""
         return partition.log.delete_records_before(before)
 
     def low_watermark(self, leader_start: int, follower_starts: Collection[int]) -> int:

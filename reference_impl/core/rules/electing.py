@@ -80,10 +80,9 @@ class Electing:
         return bool(isr) and required <= set(isr)
 
     def check_revert(self, partition: str, *, is_allowed: bool) -> None:
-        """Raise Refused for the cancellation of a move if only new replicas are in sync, since it
-        would lose committed records, unless the topic allows unclean elections (KIP-455;
-        PartitionReassignmentRevert).
-        """
+        """Raise Refused unless is_allowed: the topic allows unclean elections. The controller asks
+        only if a move is cancelled while none of the original replicas is in sync, so that
+        committed records would be lost (KIP-455; PartitionReassignmentRevert)."""
         if not is_allowed:
             raise Refused(
                 ErrorCode.INVALID_REPLICA_ASSIGNMENT,
@@ -151,8 +150,8 @@ class Electing:
         return broker_epoch in (-1, broker.broker_epoch)
 
     def session_is_over(self, silent_ms: int, timeout_ms: int) -> bool:
-        """Return whether a broker must be fenced because it was silent for longer than
-        broker.session.timeout.ms (BrokerHeartbeatTracker.hasValidSession)."""
+        """Return whether a broker must be fenced because it was silent for
+        broker.session.timeout.ms or longer (BrokerHeartbeatTracker.hasValidSession)."""
         return silent_ms >= timeout_ms
 
     def may_unfence(self, registered_at: int, metadata_offset: int) -> bool:

@@ -37,10 +37,8 @@ class Grouping:
 
     def part_of(self, member: Member, given_out: Mapping[str, bytes]) -> bytes:
         """Return the part of the leader's assignment that belongs to this member, so that no two
-        members read the same partition.
-
-        Source: GroupMetadataManager.java, setAndPersistAssignment (classicGroupSync).
-        """
+        members read the same partition; no bytes if the leader gave it none. Source:
+        GroupMetadataManager.java, setAndPersistAssignment (classicGroupSync)."""
         return given_out.get(member.member_id, b"")
 
     def check_speaker(
@@ -119,17 +117,14 @@ class Grouping:
         return commit
 
     def check_committing_member(self, group: ClassicGroup, committer: Committer) -> None:
-        """Require that the committer is a current member, and that no newer instance has replaced
-        it under its group.instance.id (KIP-345).
-        """
+        """Raise Refused unless the committer is a current member that no newer instance has
+        replaced under its group.instance.id (KIP-345)."""
         group.checked_member(committer.member_id, committer.instance_id)
 
     def check_generation(self, group: ClassicGroup, committer: Committer) -> None:
-        """Raise Refused(ILLEGAL_GENERATION) for a member of an older generation: its commit could
-        overwrite the position of the partition's new owner.
-
-        Source: ClassicGroup.java, validateOffsetCommit.
-        """
+        """Raise Refused(ILLEGAL_GENERATION) for a member of any generation but the current one: its
+        commit could overwrite the position of the partition's new owner. Source: ClassicGroup.java,
+        validateOffsetCommit."""
         if committer.epoch != group.generation:
             raise Refused(ErrorCode.ILLEGAL_GENERATION)
 

@@ -26,10 +26,8 @@ class Producing:
         return batch_validation.validated(data, partition.config, now_ms)
 
     def check_enough_replicas(self, partition: Partition, acks: int) -> None:
-        """Raise Refused before an append with acks=all when the ISR is too small.
-
-        Source: Partition.java, appendRecordsToLeader.
-        """
+        """Raise Refused(NOT_ENOUGH_REPLICAS) before an append with acks=all if the ISR is smaller
+        than min.insync.replicas. Source: Partition.java, appendRecordsToLeader."""
         if acks != ACKS_ALL:
             return
         needed = partition.min_isr
@@ -103,8 +101,8 @@ class Producing:
 
     def high_watermark(self, partition: Partition) -> int:
         """Return the offset below which every replica that is or may be in the ISR has the log. It
-        never goes back, and does not advance while the ISR is too small (KIP-966; Partition.java,
-        maybeIncrementLeaderHW)."""
+        never goes back, and does not advance while the ISR is smaller than min.insync.replicas
+        (KIP-966; Partition.java, maybeIncrementLeaderHW)."""
         if len(partition.state.isr) < partition.min_isr:
             return partition.high_watermark
         return max(partition.high_watermark, min(partition.ends_that_count()))

@@ -77,9 +77,9 @@ class Reading:
     def located(
         self, partition: Partition, offset: int, max_bytes: int, end: int, *, at_least_one: bool
     ) -> Slice | None:
-        """Return the slice of batches that a fetch gets, or None if there is nothing to read. The
-        first batch is the one that holds the offset, no batch is left out between, and with
-        `at_least_one` the first is returned even if it exceeds max_bytes (KIP-74)."""
+        """Return the slice of batches below `end` that a fetch gets, or None if there is nothing to
+        read. The first batch is the one that holds the offset, no batch is left out between, and
+        with `at_least_one` the first is returned even if it exceeds max_bytes (KIP-74)."""
         return partition.log.locate(offset, max_bytes, end, at_least_one=at_least_one)
 
     def readable_end(self, partition: Partition, isolation_level: int) -> int:

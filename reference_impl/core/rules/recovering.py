@@ -62,7 +62,7 @@ class Recovering:
         return list(records)
 
     def note_failed_sync(self, state: FlushState, error: StorageError) -> None:
-        """Let the log take no more appends after a sync that failed: the next sync may succeed
-        although data is lost (UnifiedLog.maybeHandleIOException).
-        """
+        """Store the error in `state`, so that the log takes no more appends after a sync that
+        failed: the next sync may succeed although data is lost
+        (UnifiedLog.maybeHandleIOException)."""
         state.failure = error

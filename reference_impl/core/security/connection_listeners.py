@@ -27,7 +27,8 @@ class ConnectionListeners:
         self._of_connection: dict[int, str] = {}
 
     def opened(self, connection: int, name: str) -> Listener:
-        """Store the listener on which a new connection arrived, and return it."""
+        """Store the listener of this name as that on which a new connection arrived, and return it.
+        Raise KeyError if there is no such listener."""
         self._of_connection[connection] = name
         return self._by_name[name]
 
@@ -41,23 +42,25 @@ class ConnectionListeners:
 
     @property
     def endpoints(self) -> dict[str, Endpoint]:
-        """Listener name -> the address that is given to clients and other nodes."""
+        """Return the address of each listener, by name, that is given to clients and other
+        nodes."""
         return {name: self._advertised.get(name, self._first) for name in self._by_name}
 
     def name_of(self, connection: int) -> str:
-        """Return the name of the listener at which a connection came in."""
+        """Return the name of the listener at which a connection came in, or of the first listener
+        if the connection was not announced."""
         return self._of_connection.get(connection) or next(iter(self._by_name))
 
     @property
     def of_brokers(self) -> dict[str, tuple[Endpoint, int]]:
-        """The advertised address of each of the broker's listeners, and the number of its security
-        protocol (SecurityProtocol.java)."""
+        """Return the advertised address of each of the broker's listeners, by name, with the number
+        of its security protocol (SecurityProtocol.java)."""
         return self._with_protocols(self._by_name.keys() - self._of_controller.keys())
 
     @property
     def of_controllers(self) -> dict[str, tuple[Endpoint, int]]:
-        """The advertised address of each of the controller's listeners, and the number of its
-        security protocol."""
+        """Return the advertised address of each of the controller's listeners, by name, with the
+        number of its security protocol."""
         return self._with_protocols(self._of_controller.keys())
 
     def _with_protocols(self, names: AbstractSet[str]) -> dict[str, tuple[Endpoint, int]]:

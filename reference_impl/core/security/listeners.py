@@ -251,7 +251,8 @@ def _protocols(text: str) -> dict[str, str]:
 
 def names_and_endpoints(key: str, text: str) -> dict[str, Endpoint]:
     """Parse NAME://host:port,… into name -> endpoint; an empty host means all interfaces. Raise
-    BadConfig if a name occurs twice."""
+    BadConfig if an item is not of this form, or a name occurs twice. key: the setting, for the
+    message."""
     found: dict[str, Endpoint] = {}
     for name, endpoint in _parsed(key, text):
         if name in found:

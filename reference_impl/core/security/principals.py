@@ -13,7 +13,8 @@ class Principals:
         self._by_connection: dict[int, str] = {}
 
     def of(self, connection: int) -> str:
-        """Return the principal of a connection as ACLs and quotas name it: `User:NAME`."""
+        """Return the principal of a connection as ACLs and quotas name it: `User:NAME`; ANONYMOUS
+        if it was not authenticated."""
         return self._by_connection.get(connection, ANONYMOUS)
 
     def authenticated(self, connection: int, principal: str) -> None:

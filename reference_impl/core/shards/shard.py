@@ -42,7 +42,8 @@ class Shard(ABC):
         return f"{self._partition.topic}-{self.index}"
 
     def move(self, move: Move) -> None:
-        """Change the state as the table of transitions says for this move."""
+        """Change the state as the table of transitions says for this move. Raise KeyError for a
+        move that the state does not allow."""
         self.state = SHARD[self.state][move]
 
     @property
@@ -54,15 +55,16 @@ class Shard(ABC):
     # --- the log ------------------------------------------------------------------------------
 
     def partition(self) -> Partition:
-        """Return the partition. Raise Refused(NOT_COORDINATOR) if the leadership for which this
+        """Return the partition, and note that its state is read, so that the answer waits until
+        what was read is replicated. Raise Refused(NOT_COORDINATOR) if the leadership for which this
         shard was loaded is over, since its state may be old."""
         self.rules.check_shard_leads(self._partition, self.leader_epoch)
         self.topic.note_read(self._partition)
         return self._partition
 
     def load_some(self) -> bool:
-        """Replay the next part of the log, and return whether that was the last. Raise CorruptLog
-        or StorageError for what cannot be read."""
+        """Replay the next part of the log (some 128 KiB), and return whether that was the last.
+        Raise CorruptLog or StorageError for what cannot be read."""
         log = self._partition.log
         read_bytes = 0
         for data in log.batches(self.loaded_to):
@@ -94,8 +96,8 @@ class Shard(ABC):
     # --- timers -------------------------------------------------------------------------------
 
     def own(self, timer: SetTimer | CancelTimer) -> None:
-        """Put the partition and the leader epoch into the key of a timer, so that the timer has no
-        effect after this leadership."""
+        """Put the partition and the leader epoch into the key of a timer, in place, so that the
+        timer has no effect after this leadership; and keep account of the timers that run."""
         name, *rest = timer.key
         timer.key = (name, self.index, self.leader_epoch, *rest)
         if isinstance(timer, SetTimer):

@@ -68,7 +68,8 @@ class Shards(Generic[AnyShard]):
         return self._shards.get(index)
 
     def timed(self, key: TimerKey) -> AnyShard | None:
-        """Return the shard whose timer fires, or None if it is closed."""
+        """Return the shard whose timer fires, with the timer no longer counted as running. Return
+        None if that leadership is over."""
         shard = self._shards.get(int(key[1]))
         if shard is None or shard.leader_epoch != key[2]:
             return None
@@ -78,8 +79,8 @@ class Shards(Generic[AnyShard]):
     # --- with the leadership of partitions ----------------------------------------------------
 
     def follow(self, index: int) -> None:
-        """Load the shard of a partition that this broker has begun to lead; close that of an
-        earlier leadership."""
+        """Adjust the shard of a partition to who leads it now: close that of an earlier leadership,
+        and begin to load one, in the background, if this broker leads the partition."""
         partition = self.topic.held(index)
         shard = self._shards.get(index)
         epoch = None if partition is None or not partition.leads else partition.leader_epoch

@@ -27,8 +27,9 @@ FENCED = (ErrorCode.INVALID_PRODUCER_EPOCH, ErrorCode.TRANSACTION_COORDINATOR_FE
 def let_leader_write(
     node: int, keys: Collection[PartitionKey], marker: Marker, timeout_ms: int
 ) -> Generator[Effect, Any, tuple[set[PartitionKey], Refused | None]]:
-    """Let another node write a marker to these partitions. Return the partitions that no longer
-    need it, and an error of the others, or None if there are no others."""
+    """Let another node write a marker to these partitions, and wait for its answer. Return the
+    partitions that no longer need it (written, or fenced by a newer epoch), and the first error of
+    the others, or None if there are no others. If no answer comes, no partition is done."""
     try:
         codes = yield from ask_leader(node, keys, marker, timeout_ms)
     except Refused as unanswered:
@@ -44,8 +45,8 @@ def let_leader_write(
 def ask_leader(
     node: int, keys: Collection[PartitionKey], marker: Marker, timeout_ms: int
 ) -> Generator[Effect, Any, dict[PartitionKey, ErrorCode]]:
-    """Ask a node to write a marker to these partitions. Return the error code of each. Raise
-    Unanswered if no answer comes."""
+    """Ask a node to write a marker to these partitions. Return the error code of each
+    (UNKNOWN_SERVER_ERROR if the answer leaves it out). Raise Unanswered if no answer comes."""
     row = REQUEST.struct(
         "WritableTxnMarker",
         producer_id=marker.producer_id,

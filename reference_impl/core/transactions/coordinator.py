@@ -83,7 +83,7 @@ class TransactionCoordinator(Shard):
     # --- with the leadership, and with time ---------------------------------------------------
 
     def replay(self, batch: RecordBatch) -> None:
-        """Apply one batch of the log."""
+        """Apply one batch of the log: a null value removes its transactional id."""
         for name, value in values_in(batch):
             if value is None:
                 self.transactions.pop(name, None)
@@ -91,7 +91,8 @@ class TransactionCoordinator(Shard):
                 self.transactions[name] = self._rules.loaded(name, value)
 
     def loaded(self) -> Iterator[Effect]:
-        """Write the markers of transactions that the last leader had decided."""
+        """Start, in the background, to write the markers of transactions that the last leader had
+        decided."""
         decided = self._rules.decided(self.transactions.values())
         self._outbox.post_each((each.transactional_id for each in decided), self.carry_out)
         return iter(())
@@ -102,7 +103,8 @@ class TransactionCoordinator(Shard):
         return iter(())
 
     def markers_are_due(self) -> None:
-        """Try again to write the markers that could not be written."""
+        """Try again to complete all decided transactions, and double the pause before the next
+        attempt."""
         self._marker_retry_ms = min(2 * self._marker_retry_ms, MARKER_RETRY_MAX_MS)
         self._outbox.post_each(self._names(), self.carry_out)
 
@@ -116,8 +118,9 @@ class TransactionCoordinator(Shard):
         self._outbox.post(f"{what} in epoch {self.leader_epoch} of {self}", handler)
 
     def abort_timed_out(self) -> None:
-        """Abort transactions past their timeout, so that a producer that went away cannot hold
-        readers for ever (abortTimedOutTransactions)."""
+        """Start to abort, in the background, the transactions past their timeout, so that a
+        producer that went away cannot hold readers for ever (abortTimedOutTransactions). Those with
+        a change under way are passed over."""
         self._outbox.post_each(self._names(), self._abort_if_late)
 
     def _abort_if_late(self, name: str) -> None:
@@ -137,8 +140,9 @@ class TransactionCoordinator(Shard):
             self.carry_out(name)
 
     def expire(self) -> None:
-        """Remove transactional ids that were not used for transactional.id.expiration.ms
-        (KIP-98)."""
+        """Start to remove, in the background, the transactional ids that were not used for
+        transactional.id.expiration.ms (KIP-98). Those with an open transaction, or a change under
+        way, stay."""
         oldest_ms = self._moment.now_ms - self._config().number("transactional.id.expiration.ms")
         self._outbox.post_each(self._names(), lambda name: self._forget_if_old(name, oldest_ms))
 
@@ -158,7 +162,8 @@ class TransactionCoordinator(Shard):
     # --- asked by handlers --------------------------------------------------------------------
 
     def find(self, transactional_id: str) -> Transaction | None:
-        """Return an existing transaction or None. Raise Refused if this shard is closed."""
+        """Return the replicated state of a transactional id, or None if there is none. Raise
+        Refused if this shard is closed."""
         self.partition()
         return self.transactions.get(transactional_id)
 
@@ -183,8 +188,10 @@ class TransactionCoordinator(Shard):
     def begin_producer(
         self, transactional_id: str, timeout_ms: int, expected: ProducerIdAndEpoch | None
     ) -> Iterator[Effect]:
-        """Handle InitProducerId: fence the previous producer, and note the id and epoch of the new
-        one in `transactions`. Raise Refused if the client must ask again, or is fenced itself."""
+        """Handle InitProducerId: fence the previous producer, and put the id and epoch of the new
+        one into `transactions`. expected: the id and epoch with which a producer continues, or
+        None. If a transaction is open, abort it and raise Refused(CONCURRENT_TRANSACTIONS): the
+        client must ask again. Raise Refused also if the client is fenced itself."""
         self._check_not_pending(transactional_id)
         transaction = self.find(transactional_id)
         if transaction is None:
@@ -231,7 +238,8 @@ class TransactionCoordinator(Shard):
         partitions: frozenset[PartitionKey],
         client_version: int,
     ) -> Iterator[Effect]:
-        """Add partitions to the transaction. Raise Refused if it is not known or takes none now."""
+        """Add partitions to the transaction, and begin it if it is not open; write nothing if it
+        has them all. Raise Refused if this producer may not, or if a change is under way."""
         self._check_not_pending(transactional_id)
         transaction = self.known(transactional_id, producer_id, epoch)
         if transaction.state is State.ONGOING and partitions <= transaction.partitions:
@@ -251,9 +259,9 @@ class TransactionCoordinator(Shard):
     def end(
         self, transactional_id: str, producer_id: int, epoch: int, *, commit: bool, version: int
     ) -> Generator[Effect, None, ProducerIdAndEpoch]:
-        """Decide on the outcome of a transaction and write the decision. Return the producer's id
-        and epoch from now on. Raise Refused if this producer may not end it. The caller must then
-        call `carry_out`."""
+        """Decide on the outcome of a transaction and write the decision, unless it was decided in
+        the same way before. Return the producer's id and epoch from now on. Raise Refused if this
+        producer may not end it, or not with this outcome. The caller must then call `carry_out`."""
         transaction = self._named(transactional_id)
         # [Modified in EndTxn v5: KIP-890] A client has its next epoch before the markers are
         # written, and may use it already: it must ask again, and is not fenced.
@@ -277,14 +285,16 @@ class TransactionCoordinator(Shard):
     # --- carrying out -------------------------------------------------------------------------
 
     def carry_out(self, transactional_id: str) -> None:
-        """Complete a decided transaction in the background, even if its client disconnects."""
+        """Complete a decided transaction in the background, even if its client disconnects. Do
+        nothing for any other."""
         transaction = self.transactions.get(transactional_id)
         if transaction is not None and transaction.state in PREPARED:
             self._post(f"markers of {transactional_id}", self._complete(transaction))
 
     def _complete(self, transaction: Transaction) -> Iterator[Effect]:
         """Write the markers of a decided transaction and, once they are replicated, the state that
-        it is complete."""
+        it is complete. If anything fails, set a timer to try again, unless this broker is no longer
+        the coordinator."""
         transactional_id = transaction.transactional_id
         marked = self._marked_of(transaction)
         failure: Refused | StorageError | None = None

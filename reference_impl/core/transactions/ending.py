@@ -43,8 +43,8 @@ def check_ending_producer(
 
 
 def _is_retry(transaction: Transaction, producer_id: int, epoch: int) -> bool:
-    """Return whether the epoch is the one before the last end of a transaction, which bumped the
-    epoch (KIP-890)."""
+    """Return whether the epoch is the one that this producer had before the last end of a
+    transaction, which bumped the epoch or, after the last epoch, changed the id (KIP-890)."""
     if transaction.producer_id == producer_id:
         return transaction.producer_epoch == epoch + 1
     has_rotated = epoch == EPOCH_LAST and transaction.producer_epoch == 0
@@ -55,8 +55,9 @@ def decide(
     transaction: Transaction, producer_id: int, epoch: int, *, commit: bool, version: int
 ) -> Ending:
     """Return the work that is left for an EndTxn. Raise Refused if the transaction was ended
-    otherwise, or there is none to commit. The caller has checked the producer, and that the markers
-    of the last transaction are written."""
+    otherwise, or there is none to commit; without one to abort, classic clients are refused too.
+    The caller has checked the producer, and that the markers of the last transaction are
+    written."""
     state = transaction.state
     if state is State.ONGOING:
         return Ending.DECIDE

@@ -44,11 +44,9 @@ class MarkerWriter:
         return None if state is None else state.leader
 
     def partition(self, topic: str, index: int) -> Partition | None:
-        """Return a partition that takes part, or None if its topic is deleted and needs no marker.
-
-        Raise Refused if its files cannot be used: the marker must be written later, since without
-        it readers would wait for ever.
-        """
+        """Return a partition of this broker that takes part, or None if its topic is deleted and
+        needs no marker. Raise Refused if its files cannot be used: the marker must be written
+        later, since without it readers would wait for ever."""
         partition = self._replicas.get(topic, index)
         if partition is None:
             self._replicas.check_online(topic, index)
@@ -56,7 +54,8 @@ class MarkerWriter:
 
     def mark(self, topic: str, index: int, marker: Marker) -> Generator[Effect, None, int]:
         """Write one marker, and return the offset that its replicas must reach: 0 if there is
-        nothing to mark. Raise as `partition` and `write` do."""
+        nothing to mark, because the partition is deleted or a newer epoch has written there. Raise
+        what `partition` and `write` raise."""
         partition = self.partition(topic, index)
         if partition is None:
             return 0
@@ -72,7 +71,9 @@ class MarkerWriter:
         return partition.log.log_end_offset
 
     def write(self, partition: Partition, marker: Marker) -> None:
-        """End the producer's transaction in one partition, or raise Refused or StorageError."""
+        """End the producer's transaction in one partition; in a partition of `__consumer_offsets`,
+        also apply or drop the offsets that were committed in it. Raise Refused if the marker is not
+        acceptable there now, StorageError if the append fails."""
         groups = None if partition.topic != group_log.TOPIC else self._groups.at(partition.index)
         self._rules.check_marker(partition, marker)
         now_ms = self._moment.now_ms

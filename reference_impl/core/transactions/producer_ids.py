@@ -47,8 +47,8 @@ class ProducerIds:
         self._next = block
 
     def take(self) -> int:
-        """Return the next free producer id. Raise Refused while no committed block has any, so that
-        the client asks again."""
+        """Return the next free producer id, and ask for the next block when few are left. Raise
+        Refused while no committed block has any, so that the client asks again."""
         if not self._left:
             self._begin_block()
         if self._unsure is not None:

@@ -35,23 +35,26 @@ class TransactionCoordinators(Shards[TransactionCoordinator]):
         self._config = shared.config
 
     def of(self, key: str) -> TransactionCoordinator:
-        """Return the coordinator of a transactional id. Raise Refused if there is none here."""
+        """Return the coordinator of a transactional id. Raise Refused if the id is empty, or if its
+        coordinator is not here or still loading."""
         if not key:
             raise Refused(ErrorCode.INVALID_REQUEST)
         return super().of(key)
 
     def every(self) -> list[Transaction]:
-        """Return the state of each transactional id."""
+        """Return the replicated state of each transactional id of the loaded shards."""
         return [each for shard in self.active() for each in shard.transactions.values()]
 
     def start(self) -> Iterator[Effect]:
-        """Start the timers of timed-out transactions, expiry and markers."""
+        """Set the two timers at whose end transactions past their timeout are aborted, and old
+        transactional ids removed."""
         for what in _INTERVALS:
             yield self._again(what)
 
     def timer_fired(self, key: TimerKey) -> Iterator[Effect]:
-        """Abort or expire transactions whose producers have gone silent, or send overdue
-        markers."""
+        """Do what a timer is for, and set it again if it is one of `start`: abort transactions past
+        their timeout, remove old transactional ids, or write the markers that one shard could not
+        write."""
         what = key[1]
         if isinstance(what, int):
             if (shard := self.timed(key)) is not None:

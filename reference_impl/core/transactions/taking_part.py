@@ -47,20 +47,23 @@ class Writer:
 
     @property
     def knows_abortable(self) -> bool:
-        """Whether the client understands the error TRANSACTION_ABORTABLE, on which it aborts."""
+        """Return whether the client understands the error TRANSACTION_ABORTABLE, on which it
+        aborts."""
         # [Modified in Produce v11: KIP-890]
         return self.api_version >= _SINCE[self.api][0]
 
     @property
     def adds_implicitly(self) -> bool:
-        """Whether writing to a partition adds it to the transaction."""
+        """Return whether writing to a partition adds it to the transaction."""
         # [New in Produce v12: KIP-890]
         return self.api_version >= _SINCE[self.api][1]
 
 
 def ensure_takes_part(broker: Broker, partition: Partition, writer: Writer) -> Iterator[Effect]:
-    """Add the partition to the transaction, or verify that it was added. Raise Refused with the
-    coordinator's error."""
+    """Add the partition to the transaction (newer clients), or verify that it was added (older
+    ones, if transaction.partition.verification.enable). Return at once if the producer's
+    transaction is open in the partition. Raise Refused with the error for the client, or if the
+    partition changed its leader meanwhile."""
     producers = partition.log.producer_state
     if producers.has_open_transaction(writer.producer_id, writer.producer_epoch):
         return
@@ -89,8 +92,8 @@ def ensure_takes_part(broker: Broker, partition: Partition, writer: Writer) -> I
 def ask_coordinator(
     broker: Broker, node: int, key: PartitionKey, writer: Writer
 ) -> Generator[Effect, Any, None]:
-    """Let the coordinator on another node add or verify the partition. Raise Refused with the error
-    in its answer."""
+    """Let the coordinator on another node add or verify the partition; ask nothing if there is
+    nothing to verify. Raise Refused with the error in its answer, or if none comes."""
     if not (
         writer.adds_implicitly or broker.config.flag("transaction.partition.verification.enable")
     ):

@@ -81,7 +81,7 @@ class Transaction:
         self, partitions: frozenset[PartitionKey], client_version: int, now_ms: int
     ) -> Transaction:
         """Return the state with these partitions added (prepareAddPartitions). The first ones begin
-        the transaction, and its time."""
+        the transaction: its start time is then now_ms."""
         is_first = self.state is not State.ONGOING
         return replace(
             self,
@@ -95,7 +95,9 @@ class Transaction:
     def prepared(
         self, move: Move, client_version: int, next_producer_id: int, now_ms: int
     ) -> Transaction:
-        """Return the state after the outcome is decided (prepareAbortOrCommit)."""
+        """Return the state after the outcome is decided (prepareAbortOrCommit). move: which
+        outcome. For clients with an epoch per transaction, the epoch is one higher. Raise
+        ValueError if the state does not allow the move."""
         decided = replace(
             self,
             state=next_state(self.state, move),
@@ -120,7 +122,8 @@ class Transaction:
         return self.prepared(Move.ABORT_DECIDED, EPOCH_PER_TRANSACTION, NO_PRODUCER_ID, now_ms)
 
     def completed(self, now_ms: int) -> Transaction:
-        """Return the state after every marker is written (prepareComplete)."""
+        """Return the state after every marker is written (prepareComplete): without partitions, and
+        with the next producer id, at epoch 0, if one was set aside."""
         done = replace(
             self,
             state=next_state(self.state, Move.MARKERS_WRITTEN),

@@ -31,7 +31,7 @@ class ClientQuotas:
         return iter(self._by_entity.items())
 
     def of(self, entity: Entity) -> Mapping[str, float]:
-        """Return the quotas of exactly this entity."""
+        """Return the quotas of exactly this entity, by key; an empty mapping if it has none."""
         return self._by_entity.get(entity, {})
 
     def has(self, key: str) -> bool:

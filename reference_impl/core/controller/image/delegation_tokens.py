@@ -31,7 +31,8 @@ class DelegationToken:
 
     @property
     def principals(self) -> tuple[str, ...]:
-        """The principals that may see the token: its owner, its requester and its renewers."""
+        """Return the principals that may see the token: its owner, its requester and its
+        renewers."""
         return (self.owner, self.requester, *self.renewers)
 
     def is_managed_by(self, principal: str) -> bool:
@@ -74,7 +75,7 @@ class DelegationTokens:
         return self._by_id.get(token_id)
 
     def set(self, record: Struct) -> None:
-        """Apply a DelegationTokenRecord."""
+        """Apply a DelegationTokenRecord: a new token, or another expiry of a known one."""
         self._by_id[record.token_id] = DelegationToken(
             record.token_id,
             record.owner,
@@ -87,5 +88,5 @@ class DelegationTokens:
         )
 
     def remove(self, record: Struct) -> None:
-        """Apply a RemoveDelegationTokenRecord."""
+        """Apply a RemoveDelegationTokenRecord; do nothing for an unknown token."""
         self._by_id.pop(record.token_id, None)

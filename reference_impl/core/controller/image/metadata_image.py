@@ -100,12 +100,12 @@ class MetadataImage:
 
     @property
     def brokers(self) -> Mapping[int, BrokerImage]:
-        """The registered brokers by their ids, those that are fenced included."""
+        """Return the registered brokers by their ids, those that are fenced included."""
         return self.registrations.brokers
 
     @property
     def controllers(self) -> Mapping[int, ControllerImage]:
-        """The registered controllers by their ids."""
+        """Return the registered controllers by their ids."""
         return self.registrations.controllers
 
     def apply(self, record: Struct) -> None:
@@ -124,8 +124,8 @@ class MetadataImage:
         return self.topics.get(name) if name else self.topics_by_id.get(topic_id)
 
     def configs_of_broker(self, name: str) -> Mapping[str, str]:
-        """Return the configurations that were set at run time for a broker (its id), or for all of
-        them ("")."""
+        """Return the configurations that were set at run time for a broker (name: its id), or for
+        all of them (""); an empty mapping if there are none."""
         return self.broker_configs.get(name, {})
 
     def _topic(self, record: Struct) -> None:

@@ -53,12 +53,12 @@ class BrokerImage:
 
     @property
     def is_active(self) -> bool:
-        """Whether the broker may become a leader and join an ISR."""
+        """Return whether the broker may become a leader and join an ISR."""
         return not self.fenced and not self.in_controlled_shutdown
 
     @property
     def is_cordoned(self) -> bool:
-        """Whether no directory of the broker takes new partitions."""
+        """Return whether every directory of the broker is closed to new partitions."""
         return bool(self.log_dirs) and set(self.log_dirs) <= set(self.cordoned_log_dirs)
 
     def has_online(self, directory: UUID) -> bool:
@@ -128,13 +128,14 @@ class Registrations:
         )
 
     def unregister_broker(self, record: Struct) -> None:
-        """Apply an UnregisterBrokerRecord: forget the broker."""
+        """Apply an UnregisterBrokerRecord: forget the broker. Raise Malformed if another
+        incarnation is registered, or none."""
         self._expected(record, record.broker_id, record.broker_epoch)
         del self.brokers[record.broker_id]
 
     def change_broker(self, record: Struct) -> None:
         """Apply a BrokerRegistrationChangeRecord: the fencing, controlled shutdown or directories
-        of a registered broker."""
+        of a registered broker. Raise Malformed if another incarnation is registered, or none."""
         old = self._expected(record, record.broker_id, record.broker_epoch)
         new = old
         if record.fenced != NO_CHANGE:

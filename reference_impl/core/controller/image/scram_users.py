@@ -19,11 +19,11 @@ class ScramUsers:
         self._by_name: dict[str, dict[int, Credential]] = {}
 
     def names(self) -> list[str]:
-        """Return every user that has a credential."""
+        """Return every user that has a credential, sorted."""
         return sorted(self._by_name)
 
     def credentials(self, user: str) -> Mapping[int, Credential]:
-        """Return the credentials of one user, by mechanism."""
+        """Return the credentials of one user, by mechanism; an empty mapping if it has none."""
         return self._by_name.get(user, {})
 
     def credential(self, user: str, mechanism: int) -> Credential | None:
@@ -40,7 +40,8 @@ class ScramUsers:
         )
 
     def remove(self, record: Struct) -> None:
-        """Apply a RemoveUserScramCredentialRecord."""
+        """Apply a RemoveUserScramCredentialRecord. Raise KeyError for a credential that is not
+        there: the controller removes only those that it has."""
         credentials = self._by_name[record.name]
         del credentials[record.mechanism]
         if not credentials:

@@ -10,7 +10,8 @@ _LEGAL = re.compile(r"[a-zA-Z0-9._-]+")
 
 
 def is_internal(name: str) -> bool:
-    """Return whether the broker itself writes the topic, not clients."""
+    """Return whether Kafka reserves this topic for itself: clients may read it, and the
+    coordinators write it."""
     return name in INTERNAL
 
 

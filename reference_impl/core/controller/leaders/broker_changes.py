@@ -47,9 +47,10 @@ class Reply:
 
 
 def register_broker(controller: Controller, body: Struct) -> int:
-    """Register an incarnation of a broker and return its broker epoch. Raise Refused if it is of
-    another cluster, its former incarnation still lives, or its directories or features do not
-    fit."""
+    """Register an incarnation of a broker, fenced, and return its broker epoch; the previous
+    incarnation loses its leaderships. A repeated registration of the same incarnation keeps its
+    epoch. Raise Refused if it is of another cluster, its former incarnation still lives, or its
+    directories or features do not fit."""
     cluster_id = controller.cluster_id
     if body.cluster_id != cluster_id:
         raise Refused(
@@ -176,8 +177,8 @@ def _registration(body: Struct, broker_epoch: int, before: BrokerImage | None) -
 
 
 def hear_heartbeat(controller: Controller, body: Struct) -> Reply:
-    """Handle a heartbeat: record changed directories, move the broker to its next state, and renew
-    its session. Raise Refused(STALE_BROKER_EPOCH) for an older incarnation."""
+    """Handle a heartbeat: record changed directories, move the broker to its next state, renew its
+    session, and return the answer. Raise Refused(STALE_BROKER_EPOCH) for an older incarnation."""
     broker = controller.image.brokers.get(body.broker_id)
     controller.rules.check_broker_epoch(broker, body.broker_epoch)
     assert broker is not None
@@ -257,7 +258,8 @@ def _following(controller: Controller, broker: BrokerImage, body: Struct) -> Sta
 def _records_of_move(
     controller: Controller, broker: BrokerImage, following: State
 ) -> Iterator[Struct]:
-    """Yield the records that move a broker to its next state."""
+    """Yield the records that move a broker to its next state; none if it only stays fenced until it
+    stops."""
     if following is State.UNFENCED:
         yield change(broker, fenced=UNFENCE)
         yield from elections.with_broker(controller, broker.node_id)

@@ -45,7 +45,7 @@ class BrokerSessions:
         self._by_id = {broker: Session(now_ms) for broker in brokers}
 
     def of(self, broker: int) -> Session:
-        """Return the session of a broker, which begins here if it has none."""
+        """Return the session of a broker; begin one that was never heard from if there is none."""
         return self._by_id.setdefault(broker, Session())
 
     def renew(self, broker: int, metadata_offset: int) -> None:
@@ -63,7 +63,7 @@ class BrokerSessions:
                 session.heard_at_ms += late_ms
 
     def forget(self, broker: int) -> None:
-        """Forget an incarnation of a broker that is no longer registered."""
+        """Drop the session of an incarnation that is no longer registered."""
         self._by_id.pop(broker, None)
 
     def is_valid(self, broker: int, timeout_ms: int) -> bool:
@@ -81,5 +81,6 @@ class BrokerSessions:
                 yield broker
 
     def lowest_offset(self, brokers: Iterable[int]) -> int:
-        """Return the lowest metadata offset that any of these brokers has reached."""
+        """Return the lowest metadata offset that any of these brokers has reached: -1 if one was
+        not heard from, NEVER if there are no brokers."""
         return min((self.of(broker).metadata_offset for broker in brokers), default=NEVER)

@@ -23,9 +23,9 @@ def assign(
     topic_id: UUID,
     indexes: Sequence[int],
 ) -> list[ErrorCode]:
-    """Note that the broker's replicas of these partitions lie in a directory, and return the
-    outcome for each. If the directory is none that the broker has, the replicas cannot be used:
-    they leave the ISRs, and others lead."""
+    """Write that the broker's replicas of these partitions lie in a directory, and return the error
+    code for each. If the broker does not have that directory, the replicas cannot be used: they
+    leave the ISRs, and others lead."""
     topic = controller.image.topics_by_id.get(topic_id)
     if topic is None:
         return [ErrorCode.UNKNOWN_TOPIC_ID] * len(indexes)

@@ -121,7 +121,7 @@ def with_broker(controller: Controller, broker: int) -> Iterator[Struct]:
 
 
 def elect(controller: Controller, name: str, index: int, election: Election) -> None:
-    """Let a partition have the leader that an administrator asks for. Raise Refused if there is no
+    """Elect the leader that an administrator asks for, and write it. Raise Refused if there is no
     such partition, it needs no election, or no replica can be elected."""
     topic = controller.image.topics.get(name)
     if topic is None:
@@ -169,9 +169,9 @@ def prefer_first_replicas(controller: Controller) -> int:
 
 
 def elect_unclean_leaders(controller: Controller) -> list[str]:
-    """Elect leaders for partitions that have none and whose topics allow unclean elections. Return
-    the names of these partitions. They are looked for regularly because a topic's setting may
-    change, or a replica may return, without another change of the partition
+    """Elect leaders for partitions that have none and whose topics allow unclean elections, at most
+    ELECTED_AT_ONCE. Return the names of these partitions. They are looked for regularly because a
+    topic's setting may change, or a replica may return, without another change of the partition
     (maybeElectUncleanLeaders)."""
     records: list[Struct] = []
     elected = []

@@ -103,7 +103,8 @@ def change_of(
 
 def completed(rules: Rules, wanted: PartitionImage) -> PartitionImage:
     """Return the state without its reassignment, if enough of the replicas that are to stay or to
-    come are in sync (PartitionReassignmentReplicas.maybeCompleteReassignment)."""
+    come are in sync; else the state as it is
+    (PartitionReassignmentReplicas.maybeCompleteReassignment)."""
     if not wanted.adding and not wanted.removing:
         return wanted
     replicas = tuple(each for each in wanted.replicas if each not in wanted.removing)
@@ -116,7 +117,8 @@ def completed(rules: Rules, wanted: PartitionImage) -> PartitionImage:
 def elected(
     rules: Rules, old: PartitionImage, target: PartitionImage, circumstances: Circumstances
 ) -> tuple[int, bool]:
-    """Return the leader, NO_LEADER if no replica may lead, and whether it may lack records."""
+    """Return the leader, or NO_LEADER if no replica may lead, and whether it was elected uncleanly,
+    so that it may lack committed records."""
     where = dict(zip(old.replicas, target.directories, strict=False))
 
     def is_live(replica: int) -> bool:
@@ -146,7 +148,8 @@ def _candidates(old: PartitionImage, target: PartitionImage, election: Election)
 
 
 def _last_known(old: PartitionImage, leader: int) -> tuple[int, ...]:
-    """Return the leader that a partition without a leader had last (maybeUpdateLastKnownLeader)."""
+    """Return the last leader, as the only member of the tuple, if the partition has none now; else
+    nothing (maybeUpdateLastKnownLeader)."""
     if leader != NO_LEADER:
         return ()
     return old.last_known_elr or (old.leader,)

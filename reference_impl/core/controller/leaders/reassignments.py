@@ -34,7 +34,8 @@ def reassign(
     may_change_factor: bool,
 ) -> None:
     """Begin to move a partition to these replicas; None cancels its move. Raise Refused if the
-    partition or one of the replicas does not exist, or nothing is to be cancelled."""
+    partition or one of the replicas does not exist, nothing is to be cancelled, or the number of
+    replicas would change and may_change_factor is False."""
     topic = controller.image.topics.get(name)
     if topic is None or index not in topic.partitions:
         raise Refused(

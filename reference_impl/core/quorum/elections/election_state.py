@@ -39,7 +39,8 @@ class ElectionState:
 
     @property
     def voted(self) -> ReplicaKey | None:
-        """The candidate that this node voted for, or None if it has not voted."""
+        """Return the candidate that this node voted for in this epoch, or None if it has not
+        voted."""
         return None if self.voted_id is None else (self.voted_id, self.voted_directory)
 
 
@@ -74,7 +75,8 @@ class ElectionFile:
             ) from error
 
     def save(self, state: ElectionState) -> None:
-        """Write the file, so that it survives a loss of power. Raise StorageError."""
+        """Write the file, so that it survives a loss of power, in the version that the present
+        kraft.version requires. Raise StorageError."""
         composition = self._voters.latest
         row: dict[str, Any] = {
             "leaderId": NOBODY if state.leader_id is None else state.leader_id,

@@ -24,7 +24,8 @@ CLEAN_MS = 60_000
 
 
 def keep_snapshots(broker: Broker) -> Iterator[Effect]:
-    """Write a snapshot whenever one is due and delete old ones, as long as the process runs."""
+    """Run for ever: write a snapshot whenever one is due, and delete old ones then and every
+    minute. Report a file that cannot be written, and go on."""
     last_ms = cleaned_ms = broker.monotonic_ms
     while True:
         yield Later(LOOK_MS)
@@ -52,8 +53,8 @@ def clean(broker: Broker) -> None:
 
 
 def is_due(broker: Broker, waited_ms: int) -> bool:
-    """Return whether enough was committed since the last snapshot, or that one is too old
-    (SnapshotGenerator.publishLogDelta)."""
+    """Return whether a snapshot is due: enough bytes were committed since the last one, or any were
+    and metadata.log.max.snapshot.interval.ms has passed (SnapshotGenerator.publishLogDelta)."""
     size_bytes = broker.quorum.log.bytes_since_snapshot
     interval_ms = broker.config.number("metadata.log.max.snapshot.interval.ms")
     if size_bytes >= broker.config.number("metadata.log.max.record.bytes.between.snapshots"):

@@ -58,7 +58,7 @@ class SnapshotId:
 
     @property
     def file_name(self) -> str:
-        """The name of the file."""
+        """Return the name of the snapshot's file."""
         return f"{self.offset:020d}-{self.epoch:010d}{SUFFIX}"
 
     @classmethod
@@ -100,7 +100,7 @@ class UnfinishedSnapshot:
 
     @property
     def size(self) -> int:
-        """The bytes so far."""
+        """Return the bytes written so far."""
         return self._file.size()
 
     def append(self, data: Buffer) -> None:
@@ -133,7 +133,7 @@ class UnfinishedSnapshot:
         self._storage.sync_directory(self._directory)
 
     def drop(self) -> None:
-        """Remove what was written. Raise StorageError."""
+        """Delete the unfinished file. Raise StorageError."""
         self._file.close()
         self._storage.delete(self._path)
 

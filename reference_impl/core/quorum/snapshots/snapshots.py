@@ -47,28 +47,28 @@ class Snapshots:
 
     @property
     def latest(self) -> SnapshotId | None:
-        """The newest snapshot, or None if there is none."""
+        """Return the newest snapshot, or None if there is none."""
         return next(reversed(self._sizes), None)
 
     @property
     def earliest(self) -> SnapshotId | None:
-        """The oldest snapshot, or None if there is none."""
+        """Return the oldest snapshot, or None if there is none."""
         return next(iter(self._sizes), None)
 
     @property
     def second(self) -> SnapshotId | None:
-        """The oldest snapshot but one, or None if there is none."""
+        """Return the oldest snapshot but one, or None if there is none."""
         return list(self._sizes)[1] if len(self._sizes) > 1 else None
 
     @property
     def size_bytes(self) -> int:
-        """The bytes of all snapshots."""
+        """Return the bytes of all snapshots."""
         return sum(self._sizes.values())
 
     @property
     def oldest_ms(self) -> int:
-        """The time at which the last batch that the oldest snapshot replaces was written, or 0 if
-        its file has none. Raise StorageError."""
+        """Return the time at which the last batch that the oldest snapshot replaces was written, or
+        0 if its file is damaged. There must be a snapshot. Raise StorageError."""
         assert self.earliest is not None
         with suppress(DamagedSnapshot):
             return read_timestamp(self._storage, self._path(self.earliest))
@@ -97,8 +97,9 @@ class Snapshots:
         return read_snapshot(self._storage, self._path(id), id)
 
     def latest_whole(self) -> Snapshot | None:
-        """Read the newest snapshot that is whole, and set damaged ones aside. Return None if there
-        is none. Raise CorruptLog for one that this version does not understand."""
+        """Read the newest snapshot that is whole, and set damaged ones aside, with a sentence in
+        `notes`. Return None if there is none. Raise CorruptLog for one that this version does not
+        understand."""
         while self.latest is not None:
             try:
                 snapshot = self.read(self.latest)

@@ -26,7 +26,8 @@ Change = Generator[Any, Any, None]
 
 def add_voter(quorum: Quorum, voter: Voter, timeout_ms: int, *, waits: bool) -> Change:
     """Make a node a voter, once it has caught up. waits: whether to return only when the change is
-    committed. Raise Refused if it is a voter already, does not answer or lags behind."""
+    committed. Raise Refused if it is a voter already, does not answer, lags behind, or no voter can
+    be added now."""
     end_ms, turn = quorum.moment.monotonic_ms + timeout_ms, quorum.turn
     with changing(quorum):
         check_version(quorum, "adding")
@@ -48,8 +49,9 @@ def add_voter(quorum: Quorum, voter: Voter, timeout_ms: int, *, waits: bool) -> 
 
 
 def remove_voter(quorum: Quorum, key: ReplicaKey, timeout_ms: int) -> Change:
-    """Remove a node, which may be this leader, from the voters. Raise Refused if it is not a voter,
-    or the only one."""
+    """Remove a node, which may be this leader, from the voters, and wait until that is committed.
+    Raise Refused if it is not a voter with this directory, is the only one, or no voter can be
+    removed now."""
     end_ms, turn = quorum.moment.monotonic_ms + timeout_ms, quorum.turn
     with changing(quorum):
         check_version(quorum, "removing")
@@ -66,8 +68,9 @@ def remove_voter(quorum: Quorum, key: ReplicaKey, timeout_ms: int) -> Change:
 
 
 def update_voter(quorum: Quorum, voter: Voter, timeout_ms: int) -> Change:
-    """Store the addresses that a voter has now, except for voters that the configuration names.
-    Raise Refused if it is not a voter."""
+    """Store the addresses that a voter has now, and wait until they are committed; do nothing for
+    addresses that are known, or where the configuration names the voters. Raise Refused if it is
+    not a voter, or the voters cannot be changed now."""
     end_ms, turn = quorum.moment.monotonic_ms + timeout_ms, quorum.turn
     with changing(quorum):
         known = quorum.voters.get(voter.node_id)
@@ -103,13 +106,15 @@ def changing(quorum: Quorum) -> Iterator[None]:
 
 
 def check_leads(quorum: Quorum, turn: int) -> None:
-    """Raise Refused if this node no longer leads the quorum, or leads it in another epoch."""
+    """Raise Refused(NOT_LEADER_OR_FOLLOWER) if this node does not lead the quorum, or its state has
+    changed since this turn."""
     if not quorum.is_leader or quorum.turn != turn:
         raise Refused(ErrorCode.NOT_LEADER_OR_FOLLOWER)
 
 
 def check_version(quorum: Quorum, what: str) -> None:
-    """Raise Refused unless the cluster works with voters that can change."""
+    """Raise Refused(UNSUPPORTED_VERSION) if kraft.version is 0, so that the configuration names the
+    voters. what: the change, for the message."""
     level = quorum.log.voters.latest.kraft_version
     if level == 0:
         raise Refused(
@@ -140,8 +145,8 @@ def _check_caught_up(quorum: Quorum, voter: Voter) -> None:
 
 
 def supported_versions(quorum: Quorum, voter: Voter) -> Generator[Any, Any, tuple[int, int]]:
-    """Ask a node which levels of `kraft.version` it supports. Raise Refused(REQUEST_TIMED_OUT) if
-    it does not answer."""
+    """Ask a node which levels of `kraft.version` it supports; (0, 0) if it does not name the
+    feature. Raise Refused(REQUEST_TIMED_OUT) if it does not answer."""
     body = API_VERSIONS.new(client_software_name="touchstone", client_software_version="1")
     timeout_ms = quorum.settings.request_timeout_ms
     try:

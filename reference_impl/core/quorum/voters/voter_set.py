@@ -50,7 +50,7 @@ class Voter:
 
     @property
     def key(self) -> ReplicaKey:
-        """The node and its directory."""
+        """Return the id of the node, and that of its directory."""
         return self.node_id, self.directory_id
 
     def is_replica(self, replica: ReplicaKey) -> bool:
@@ -65,7 +65,7 @@ Voters = Mapping[int, Voter]
 
 
 def voters_of(*voters: Voter) -> Voters:
-    """Return a set of voters."""
+    """Return these voters by their ids, in the order of the ids."""
     return {voter.node_id: voter for voter in sorted(voters, key=lambda voter: voter.node_id)}
 
 
@@ -96,7 +96,7 @@ class VoterHistory:
 
     @property
     def latest(self) -> Composition:
-        """The newest composition, committed or not, which is in force."""
+        """Return the newest composition, committed or not: it is in force."""
         return self._known[-1]
 
     def before(self, end_offset: int) -> Composition:
@@ -111,8 +111,9 @@ class VoterHistory:
         self._known = [Composition(offset, first.kraft_version, first.voters)]
 
     def learn(self, offset: int, record: Record) -> None:
-        """Apply a control record (KRaftVersion, Voters) of the log. Raise Malformed for a version
-        that this node does not support."""
+        """Apply a control record (KRaftVersion, Voters) of the log; do nothing for any other kind,
+        or for an offset that was applied before. Raise Malformed for a version that this node does
+        not support."""
         if offset <= self.latest.offset:
             return
         following = composition_with(self.latest, offset, record)
@@ -126,8 +127,8 @@ class VoterHistory:
 
 
 def composition_with(known: Composition, offset: int, record: Record) -> Composition:
-    """Return the voters after a control record. Raise Malformed for a `kraft.version` that this
-    node does not support."""
+    """Return the composition after a control record: a new one for KRaftVersion and Voters, `known`
+    itself for any other. Raise Malformed for a `kraft.version` that this node does not support."""
     kind, value = control_type(record), record.value or b""
     if kind is ControlRecordType.KRAFT_VERSION:
         version = VERSION_RECORD.decode(value, RECORDS_VERSION).k_raft_version

@@ -86,7 +86,8 @@ class Access:
         )
 
     def require(self, request: Request, permission: Permission, name: str = CLUSTER_NAME) -> None:
-        """Raise Refused unless the request's principal may do this to the resource of this name."""
+        """Raise Refused unless the request's principal may do this to the resource of this name;
+        the error code follows from the type of the resource (REFUSALS)."""
         if not self.may(request, permission, name):
             code = REFUSALS[permission.resource_type]
             raise Refused(code, ERRORS[code].message)
@@ -114,7 +115,8 @@ def bits(operations: Iterable[AclOperation]) -> int:
 
 
 def authorizer_of(config: BrokerConfig, acls: Acls) -> Authorizer | None:
-    """Return the authorizer that a broker is configured with, or None."""
+    """Return the authorizer that a broker is configured with, or None if authorizer.class.name is
+    empty."""
     if not config.text("authorizer.class.name"):
         return None
     return Authorizer(acls, config.super_users, config.flag("allow.everyone.if.no.acl.found"))

@@ -72,7 +72,8 @@ class Acl:
         )
 
     def is_about(self, principal: str, host: str) -> bool:
-        """Return whether the entry applies to this client."""
+        """Return whether the entry applies to this client: its principal and host, or their
+        wildcards."""
         return self.principal in (principal, WILDCARD_PRINCIPAL) and self.host in (host, WILDCARD)
 
 
@@ -145,7 +146,7 @@ class Acls:
         return acl in self._named(acl).get(acl.resource_name, ())
 
     def add(self, id: UUID, acl: Acl) -> None:
-        """Add an entry."""
+        """Add an entry under the id of its record in the metadata log."""
         self.by_id[id] = acl
         named = self._named(acl)
         if acl.resource_name not in named:
@@ -155,7 +156,7 @@ class Acls:
         named[acl.resource_name].add(acl)
 
     def remove(self, id: UUID) -> None:
-        """Remove an entry."""
+        """Remove the entry with this id. Raise KeyError if there is none."""
         acl = self.by_id.pop(id)
         named = self._named(acl)
         named[acl.resource_name].remove(acl)

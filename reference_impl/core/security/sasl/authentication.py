@@ -75,7 +75,8 @@ class Session:
     """The refusal that is held back for a while."""
 
     def move(self, move: Move) -> None:
-        """Change the state as the table of transitions says for this move."""
+        """Change the state as the table of transitions says for this move. Raise ValueError for a
+        move that the table lacks, an error of the broker itself."""
         self.state = next_state(self.state, move)
 
     def objection_to(self, api_key: int) -> str | None:
@@ -138,11 +139,12 @@ class Authentication:
                 yield CancelTimer((TIMER, connection, what))
 
     def session_of(self, request: Request) -> Session | None:
-        """Return the session of a connection, or None on a listener without SASL."""
+        """Return the session of a request's connection, or None on a listener without SASL."""
         return self._sessions.get(request.connection)
 
     def check_may_manage_tokens(self, request: Request) -> None:
-        """Raise Refused unless the connection was authenticated by SASL, without a token.
+        """Raise Refused(DELEGATION_TOKEN_REQUEST_NOT_ALLOWED) unless the connection was
+        authenticated by SASL, without a token.
 
         TLS without client certificates authenticates only the broker, and a token that could create
         tokens would never end (KafkaApis.allowTokenRequests).
@@ -161,8 +163,8 @@ class Authentication:
     # --- the exchange -------------------------------------------------------------------------
 
     def begin(self, session: Session, mechanism: str, *, framed: bool) -> Iterator[Effect]:
-        """Begin the exchange of the chosen mechanism. framed: whether tokens come inside
-        SaslAuthenticate requests (KIP-152)."""
+        """Begin the exchange of the chosen mechanism; until it succeeds, the connection's requests
+        are not served. framed: whether tokens come inside SaslAuthenticate requests (KIP-152)."""
         renews_otherwise = session.user is not None and mechanism != session.mechanism
         session.move(Move.MECHANISM_CHOSEN)
         self.outside[session.connection] = session
@@ -176,7 +178,8 @@ class Authentication:
             yield ReadTokens(session.connection)
 
     def token(self, session: Session, token: bytes) -> bytes:
-        """Return the answer to one token of the client. Raise Denied if it fails to log in."""
+        """Return the answer to one token of the client. Raise Denied if it fails to log in, or a
+        re-authentication names another mechanism or user."""
         if session.exchange is None:
             raise Denied("re-authentication by another mechanism")
         try:
@@ -194,7 +197,8 @@ class Authentication:
         return answer
 
     def let_in(self, session: Session) -> Iterator[Effect]:
-        """Admit the client if its exchange is complete, else do nothing."""
+        """Admit the client if its exchange is complete, and set a timer for the end of its session
+        if it has one; else do nothing."""
         if session.exchange is None or session.exchange.user is None:
             return
         session.proven(session.exchange, self._moment.now_ms)
@@ -207,8 +211,8 @@ class Authentication:
         yield Admit(session.connection)
 
     def refuse(self, session: Session, answer: Respond | None) -> Iterator[Effect]:
-        """Hold the answer back for a while, so that passwords cannot be guessed fast, then send it
-        and close the connection."""
+        """Hold the answer back for connection.failed.authentication.delay.ms, so that passwords
+        cannot be guessed fast, then send it (None: nothing) and close the connection."""
         session.move(Move.DENIED)
         self.outside[session.connection] = session
         session.refusal = answer
@@ -216,7 +220,8 @@ class Authentication:
         yield SetTimer((TIMER, session.connection, _REFUSAL), session.sasl.failure_delay_ms)
 
     def token_arrived(self, connection: int, token: bytes) -> Iterator[Effect]:
-        """Handle a token that comes without a request around it, after a handshake of version 0."""
+        """Handle a token that comes without a request around it, after a handshake of version 0:
+        answer it, or refuse the client."""
         session = self._sessions[connection]
         try:
             answer = self.token(session, token)
@@ -229,7 +234,8 @@ class Authentication:
     # --- time ---------------------------------------------------------------------------------
 
     def timer_fired(self, key: TimerKey) -> Iterator[Effect]:
-        """Send a due refusal, end an expired session, or allow re-authentication again."""
+        """Send a due refusal and close the connection, end an expired session, or allow
+        re-authentication again, as the timer's key says."""
         session = self._sessions[int(key[1])]
         if key[2] == _RENEWAL:
             session.may_renew = True

@@ -26,11 +26,12 @@ class Exchange(Protocol):
 
     @property
     def user(self) -> str | None:
-        """The authenticated user once the exchange has succeeded, else None."""
+        """Return the authenticated user once the exchange has succeeded, else None."""
 
     @property
     def token_expiry_ms(self) -> int | None:
-        """The expiry of the delegation token that proved the user, or None if a password did."""
+        """Return the expiry of the delegation token that proved the user, in milliseconds of the
+        wall clock, or None if a password did."""
 
     def answer(self, token: bytes) -> bytes:
         """Return the server's token that answers one of the client's. Raise Denied if the client's

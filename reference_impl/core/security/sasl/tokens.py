@@ -47,7 +47,8 @@ class Tokens:
         """(token id, mechanism) -> the SCRAM credential of the token, made at its first login."""
 
     def changed(self, token_ids: Iterable[str]) -> None:
-        """Update the index from HMACs to tokens: add new tokens, remove those that are gone."""
+        """Update the index from HMACs to tokens: add new tokens, remove those that are gone. Do
+        nothing without a secret key."""
         if not self.are_enabled:
             return
         for token_id in token_ids:
@@ -68,12 +69,13 @@ class Tokens:
         return hmac.digest(self._secret, token_id.encode(), "sha512")
 
     def check_enabled(self) -> None:
-        """Raise Refused where no secret key is set."""
+        """Raise Refused(DELEGATION_TOKEN_AUTH_DISABLED) where no secret key is set."""
         if not self.are_enabled:
             raise Refused(ErrorCode.DELEGATION_TOKEN_AUTH_DISABLED)
 
     def proven_by(self, proof: bytes) -> DelegationToken:
-        """Return the token that this HMAC belongs to; raise Refused if there is none."""
+        """Return the token that this HMAC belongs to. Raise Refused if there is none, or no secret
+        key is set."""
         self.check_enabled()
         token = self._tokens.get(self._ids_by_hmac.get(proof, ""))
         if token is None:
@@ -81,19 +83,22 @@ class Tokens:
         return token
 
     def check_manager(self, token: DelegationToken, principal: str) -> None:
-        """Raise Refused unless this principal may renew and expire the token."""
+        """Raise Refused(DELEGATION_TOKEN_OWNER_MISMATCH) unless this principal may renew and expire
+        the token."""
         if not token.is_managed_by(principal):
             raise Refused(ErrorCode.DELEGATION_TOKEN_OWNER_MISMATCH)
 
     def check_alive(self, token: DelegationToken) -> None:
-        """Raise Refused if the token's time is over, whether or not it is removed yet."""
+        """Raise Refused(DELEGATION_TOKEN_EXPIRED) if the token's time is over, whether or not it is
+        removed yet."""
         if token.is_expired(self._moment.now_ms):
             raise Refused(ErrorCode.DELEGATION_TOKEN_EXPIRED)
 
     def login(self, token_id: str, mechanism: ScramMechanism) -> TokenLogin | None:
-        """Return owner, expiry and SCRAM credential of the token with this id, or None.
+        """Return owner, expiry and SCRAM credential of the token with this id. Return None if there
+        is no such token, or no secret key is set.
 
-        This includes an expired token that is not removed yet; a session with it ends at once.
+        An expired token that is not removed yet still counts; a session with it ends at once.
         """
         token = self._tokens.get(token_id)
         if token is None or not self.are_enabled:
