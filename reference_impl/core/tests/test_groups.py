@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from reference_impl.core.groups.classic.states import CLASSIC_GROUP, Move, State, next_state
+from reference_impl.core.storage import StorageError
 from reference_impl.core.tests.group_client import (
     JOIN,
     REBALANCE_MS,
@@ -273,3 +274,30 @@ def test_a_group_that_is_too_large_after_a_restart_rebalances(world: World) -> N
     refused = two.send_join()
     assert refused is not None
     assert refused.error_code == ErrorCode.GROUP_MAX_SIZE_REACHED
+
+
+def test_an_assignment_that_cannot_be_stored_is_dropped_and_everybody_joins_again(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    leader, other = stable_pair(world)
+    leader.send_join()
+    other.send_join()
+    leader.take()
+    other.take()
+    waiting = other.send_sync()
+
+    def refuse(path: str, size: int) -> None:
+        raise StorageError(path, "no space left on the disk", no_space=True)
+
+    with monkeypatch.context() as full:
+        full.setattr(world.storage, "charge", refuse)
+        asked = leader.send_sync({leader.member_id: b"0", other.member_id: b"1"})
+    for number in (asked, waiting):
+        answer = world.answer_to(number)
+        assert answer is not None
+        assert (answer.error_code, answer.assignment) == (ErrorCode.NOT_COORDINATOR, b"")
+    assert state(world) is State.PREPARING_REBALANCE
+    assert leader.heartbeat() == other.heartbeat() == ErrorCode.REBALANCE_IN_PROGRESS
+    answer = world.answer_to(other.send_sync())
+    assert answer is not None
+    assert answer.error_code == ErrorCode.REBALANCE_IN_PROGRESS

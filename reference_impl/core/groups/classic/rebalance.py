@@ -31,7 +31,7 @@ def prepare(coordinator: GroupCoordinator, group: ClassicGroup) -> Iterator[Effe
     generation, in an empty group for the initial delay. Complete it now if all members have joined
     already."""
     if group.state is State.COMPLETING_REBALANCE:
-        yield from _refuse_syncs(group, ErrorCode.REBALANCE_IN_PROGRESS)
+        yield from refuse_syncs(group, ErrorCode.REBALANCE_IN_PROGRESS)
     yield from timers.syncs_are_over(group)
     group.pending_syncs.clear()
     group.is_initial_rebalance = group.state is State.EMPTY
@@ -179,7 +179,7 @@ def abandon(group: ClassicGroup, code: ErrorCode) -> Iterator[Effect]:
     yield from timers.syncs_are_over(group)
 
 
-def _refuse_syncs(group: ClassicGroup, code: ErrorCode) -> Iterator[Effect]:
+def refuse_syncs(group: ClassicGroup, code: ErrorCode) -> Iterator[Effect]:
     """Drop the assignments of all members, and refuse the SyncGroups that wait for an assignment
     which will never be made. Restart the sessions of their senders."""
     for member in group.members.values():

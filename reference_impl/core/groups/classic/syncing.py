@@ -10,7 +10,7 @@ from collections.abc import Iterator
 
 from reference_impl.core.effects import Effect
 from reference_impl.core.events import Request
-from reference_impl.core.groups.classic import answers, timers
+from reference_impl.core.groups.classic import answers, rebalance, timers
 from reference_impl.core.groups.classic.group import ClassicGroup, Member
 from reference_impl.core.groups.classic.states import Move, State
 from reference_impl.core.groups.consumer.migration import classic_members
@@ -57,20 +57,18 @@ def _assign(
     coordinator: GroupCoordinator, group: ClassicGroup, given_out: dict[str, bytes]
 ) -> Iterator[Effect]:
     """Store the leader's assignment in the group and in the log, and answer every parked SyncGroup
-    with the member's part of it, or with an error if the log does not take it."""
+    with the member's part of it. If the log does not take it, answer them with that error, and let
+    all members join again (classicGroupSync, resetAndPropagateAssignmentError)."""
     for member in group.members.values():
         member.assignment = coordinator.rules.part_of(member, given_out)
-    group.move(Move.LEADER_SYNCS)
     group.state_timestamp_ms = coordinator.now_ms
     try:
         coordinator.save_group(group)
     except Refused as refused:
-        # As in Kafka, discard the assignment and let all members join again (classicGroupSync).
-        for member in group.members.values():
-            request, member.awaiting_sync = member.awaiting_sync, None
-            if request is not None:
-                yield answers.sync_refused(request, refused.code)
+        yield from rebalance.refuse_syncs(group, refused.code)
+        yield from rebalance.prepare(coordinator, group)
         return
+    group.move(Move.LEADER_SYNCS)
     for member in group.members.values():
         request, member.awaiting_sync = member.awaiting_sync, None
         if request is not None:
