@@ -335,7 +335,10 @@ class Consumer(Machine):
             if not self._kernel.is_open(call_id):
                 del self._position_calls[call_id]
         for call_id, name in list(self._partition_calls.items()):
-            if self._metadata.partitions(name):
+            known = self._metadata.topic(name)
+            if known is not None and known.error and not is_retriable(known.error):
+                self._kernel.fail(call_id, Refusal(known.error, f"asking for topic {name}"))
+            elif self._metadata.partitions(name):
                 self._kernel.complete(call_id, self._metadata.partitions(name))
             if not self._kernel.is_open(call_id):
                 del self._partition_calls[call_id]

@@ -32,6 +32,8 @@ class Script:
         self.changes: list[PartitionsChanged] = []
         self.closed = 0
         self.topics = {"t": 2}
+        self.errors: dict[str, int] = {}
+        """Topic -> the error with which Metadata answers for it."""
         self.leader_epoch = 0
         self.features: dict[str, int] = {}
         self._calls = 0
@@ -191,7 +193,7 @@ class Script:
                 )
                 for index in range(count)
             ]
-            error = 0 if count else 3
+            error = self.errors.get(wanted.name, 0 if count else 3)
             row = {"name": wanted.name, "error_code": error, "partitions": partitions}
             topics.append(of.struct("MetadataResponseTopic", **row))
         broker = of.struct("MetadataResponseBroker", node_id=1, host="one", port=9092)

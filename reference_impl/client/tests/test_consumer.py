@@ -19,6 +19,13 @@ from reference_impl.client.tests.consumer_script import (
 from reference_impl.wire import ApiKey, ErrorCode, response_definition
 
 
+def test_a_call_for_the_partitions_of_a_forbidden_topic_fails_at_once() -> None:
+    script = consumer()
+    script.errors["t"] = ErrorCode.TOPIC_AUTHORIZATION_FAILED
+    call = script.call(calls.PartitionsFor("t"))
+    assert script.results[call].name == "TOPIC_AUTHORIZATION_FAILED"
+
+
 def test_the_next_fetch_is_under_way_while_records_are_worked_on() -> None:
     script = reading()
     answer_fetch(script, 0, "a", "b")
