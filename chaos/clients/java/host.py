@@ -37,6 +37,8 @@ OPTIONS = (
     "-Djava.net.preferIPv4Stack=true",
 )
 Answer = dict[str, Any]
+Answers = SimpleQueue[Answer | None]
+"""One answer, or None if the process has ended without one."""
 
 
 class HostError(RuntimeError):
@@ -54,7 +56,8 @@ class JavaHost:
         self._numbers = count(1)
         self._requests = count(1)
         self.process: subprocess.Popen[bytes] | None = None
-        self._waiting: dict[int, SimpleQueue[Answer | None]] = {}
+        self._waiting: dict[int, tuple[subprocess.Popen[bytes] | None, Answers]] = {}
+        """Request -> the Java process that was asked, and where the answer is awaited."""
 
     def enter(self) -> int:
         """Register a client, starting the Java process if none runs. Return the client's number.
@@ -88,7 +91,8 @@ class JavaHost:
         there is no answer in time, or the process has ended."""
         with self._lock:
             process, number = self.process, next(self._requests)
-            answers = self._waiting[number] = SimpleQueue()
+            answers: Answers = SimpleQueue()
+            self._waiting[number] = process, answers
         try:
             if process is None or process.poll() is not None:
                 raise HostError("the Java process has ended")
@@ -118,11 +122,12 @@ class JavaHost:
                 with self._lock:
                     waiting = self._waiting.get(answer["id"])
                 if waiting is not None:
-                    waiting.put(answer)
+                    waiting[1].put(answer)
         process.wait()
         with self._lock:
-            for queue in self._waiting.values():
-                queue.put(None)
+            for asked, queue in self._waiting.values():
+                if asked is process:  # the next process may have been asked already
+                    queue.put(None)
 
 
 def _start() -> subprocess.Popen[bytes]:
