@@ -19,16 +19,21 @@ def every_bug() -> dict[str, Bug | ClientBug]:
 
 
 def render_bugs() -> str:
-    """Return a paragraph for each bug: its name, the rule that it breaks, and the checkers that
-    must catch it."""
+    """Return a paragraph for each bug: its name, what it does, the rule that it breaks, and the
+    checkers that must catch it."""
     parts = []
     for kind in Kind:
         parts.append(f"== {kind.value}")
         for name, bug in every_bug().items():
             if bug.kind is kind:
-                text = inspect.getdoc(bug.rules) or ""
+                text = f"{deed_of(bug)}\n\n{inspect.getdoc(bug.rules) or ''}"
                 parts.append(f"{name}\n" + "\n".join(f"    {line}" for line in text.splitlines()))
     return "\n\n".join(parts)
+
+
+def deed_of(bug: Bug | ClientBug) -> str:
+    """Return the sentence that says what the bug does: the first paragraph of its file."""
+    return (inspect.getdoc(inspect.getmodule(bug.rules)) or "").partition("\n\n")[0]
 
 
 def bugs_as_json() -> str:
@@ -37,6 +42,7 @@ def bugs_as_json() -> str:
         {
             "name": name,
             "kind": bug.kind.value,
+            "does": deed_of(bug),
             "about": inspect.getdoc(bug.rules) or "",
             "workload": bug.workload,
             "nemesis": bug.nemesis,

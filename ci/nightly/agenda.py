@@ -38,10 +38,10 @@ class Agenda:
         self._closed = False
 
     def choose(self) -> Expectation | None:
-        """Return the next scenario that may start now, or None if all of them must wait or none is
-        left."""
+        """Return the next scenario that may start now, or None if all of them must wait, none is
+        left, or the agenda is closed."""
         with self._changed:
-            for place, one in enumerate(self._in_order()):
+            for place, one in enumerate(() if self._closed else self._in_order()):
                 if is_cheap(one) or not self._large:
                     del self._waiting[place]
                     self._large += not is_cheap(one)

@@ -41,6 +41,15 @@ def test_a_closed_agenda_begins_nothing_more() -> None:
     assert not agenda.wait(0.0)
 
 
+def test_a_closed_agenda_begins_nothing_that_has_waited() -> None:
+    agenda = Agenda([A1, A2])
+    assert agenda.choose() == A1
+    assert agenda.choose() is None
+    agenda.close()
+    agenda.done(A1)
+    assert agenda.choose() is None
+
+
 def test_no_more_than_a_share_waits_while_others_overtake() -> None:
     agenda = Agenda(repeat(A1))
     assert agenda.choose() == A1
