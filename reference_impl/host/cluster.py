@@ -132,7 +132,8 @@ class _Cluster:
 
     async def _accompany(self, node: int) -> int:
         """Print the addresses of all nodes when this one is the last to be ready, wait for its end,
-        and return its exit status. Stop all nodes if it cannot start."""
+        and return its exit status: 0 also after a signal, which somebody may have sent in order to
+        see how the others go on. Stop all nodes if this one cannot start."""
         child = self._children[node]
         assert child.stdout is not None
         line = (await child.stdout.readline()).decode()

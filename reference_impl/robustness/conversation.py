@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from reference_impl.wire import ApiKey, Record, RecordBatch, Struct, request_definition
+from reference_impl.wire import ApiKey, Record, RecordBatch, Struct, batches, request_definition
 
 
 class Conversation:
@@ -135,10 +135,8 @@ def values_in(records: bytes) -> list[str]:
 
 
 def end_of(records: bytes) -> int:
-    """Return the offset after the last of these batches, which must not be compacted; 0 if there
-    are none."""
-    position = end = 0
-    while position < len(records):
-        batch, position = RecordBatch.decode(records, position)
-        end = batch.base_offset + len(batch.records)
+    """Return the offset after the last of these batches, compacted or not; 0 if there are none."""
+    end = 0
+    for header, _, _ in batches(records):
+        end = header.last_offset + 1
     return end

@@ -11,6 +11,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Protocol, Self
 
+from reference_impl.robustness.conversation import end_of
 from reference_impl.wire import (
     ApiKey,
     Record,
@@ -171,4 +172,4 @@ class RawClient:
             while position < len(records):
                 batch, position = RecordBatch.decode(records, position)
                 found += [(record.value or b"").decode() for record in batch.records]
-                offset = batch.base_offset + len(batch.records)
+            offset = end_of(records)
