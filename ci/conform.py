@@ -169,9 +169,10 @@ def _run(
 
 @contextmanager
 def _passing_signals_on() -> Iterator[list[subprocess.Popen[str]]]:
-    """Pass Ctrl-C and SIGTERM on to the children in this list as SIGTERM, and wait for them, since
-    they save the results and stop the target. Once they have ended, a signal does nothing: what is
-    left is to read the results."""
+    """Pass Ctrl-C and SIGTERM on, as SIGTERM, to the children that the caller puts into the list,
+    while the block runs: they save the results and stop the target. Raise KeyboardInterrupt at a
+    signal while the list is empty; to children that have ended it does nothing, since what is left
+    is to read the results. Outside the main thread, pass nothing on."""
     children: list[subprocess.Popen[str]] = []
 
     def pass_on(_number: int, _frame: FrameType | None) -> None:

@@ -356,7 +356,8 @@ def component(name: str) -> Component:
 
 
 def found(name: str) -> bool:
-    """Return whether this machine has the component."""
+    """Return whether this machine has the component of this name. Raise ValueError for a name that
+    `touchstone doctor` does not list."""
     return component(name).found
 
 

@@ -130,7 +130,7 @@ class Tables:
 
 def list_scenarios(targets: Sequence[str]) -> str:
     """Return the regression scenarios and the cells of the tables as text, each with its command
-    and the expected verdict or promise."""
+    and the expected verdict or promise. Raise TargetError for a target that does not exist."""
     lines = []
     for target in targets:
         parse_target(target)

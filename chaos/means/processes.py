@@ -97,7 +97,7 @@ class Child:
 
     @property
     def running(self) -> bool:
-        """Whether the process has not ended; a paused process counts as running."""
+        """Return whether the process has not ended; a paused process counts as running."""
         return not self._struck and self._process.poll() is None
 
     @property

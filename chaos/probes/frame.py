@@ -172,7 +172,7 @@ class Proof:
 
     @property
     def is_slow(self) -> bool:
-        """Whether applying the fault took longer than its bound for a quiet machine."""
+        """Return whether applying the fault took longer than its bound for a quiet machine."""
         return self.probe.apply_ms_max is not None and self.apply_ms > self.probe.apply_ms_max
 
 

@@ -129,8 +129,9 @@ class OneBug:
     seconds: float
 
     def perform(self, scratch: Path) -> Finding:
-        """Try seed after seed until a checker of the bug finds it; then run the clean broker and
-        clients with that seed."""
+        """Try seed after seed, at most `attempts_max`, until a checker of the bug finds it; then
+        run the clean broker and clients with that seed. Return what was found, also if nothing
+        was."""
         scenario = simulated_scenario(self.name, self.seconds, self.seed)
         side = Side.BROKER if self.name in BROKER_BUGS else Side.CLIENT
         kind = (BROKER_BUGS if self.name in BROKER_BUGS else CLIENT_BUGS)[self.name].kind

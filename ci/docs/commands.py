@@ -83,7 +83,8 @@ def blocks(file: Path) -> Iterator[Block]:
 
 
 def every_command(file: Path) -> Iterator[str]:
-    """Yield each `touchstone` command in a document, including those in running text."""
+    """Yield each `touchstone` command in a document: those of the code blocks, then those in
+    running text."""
     for block in blocks(file):
         yield from (line for line in block.commands if line.startswith(PROGRAM))
     text = re.sub(

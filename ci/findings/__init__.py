@@ -89,8 +89,8 @@ def run_directories(paths: Sequence[Path]) -> list[Path]:
 
 
 def findings_of(paths: Sequence[Path]) -> list[Finding]:
-    """Return the findings of runs, in the order of the claims. Of several runs for one claim and
-    target, the last counts."""
+    """Return the findings of runs, in the order of the claims; runs that no claim is about are left
+    out. Of several runs for one claim and target, the last counts."""
     newest: dict[tuple[int, str], Finding] = {}
     for run in sorted(run_directories(paths), key=lambda path: path.name):
         finding = _finding(run)

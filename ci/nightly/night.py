@@ -75,7 +75,8 @@ class Nightly:
 
     def perform(self) -> int:
         """Run the whole night and return the exit status. Each result is stored as soon as it is
-        known, so that it survives a failure."""
+        known, so that it survives a failure. After Ctrl-C, finish the report and raise
+        KeyboardInterrupt."""
         self._deadline = time.monotonic() + self.minutes * 60
         try:
             if "reference" in self.plan.targets:

@@ -54,7 +54,8 @@ class StandsStill(Exception):
 
 
 class Watch:
-    """A context that interrupts a schedule that does not end."""
+    """A context that raises KeyboardInterrupt in a schedule that takes more than CPU_LIMIT_S of
+    processor time, and sets `has_struck`. In any thread but the main one it does nothing."""
 
     def __init__(self) -> None:
         self.has_struck = False

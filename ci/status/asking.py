@@ -196,8 +196,8 @@ def _ends(
 def _log_ends(
     cluster: WireCluster, address: Address, partitions: Iterable[Partition]
 ) -> tuple[dict[Partition, int], str]:
-    """Return the log end of each replica that the broker reports, and the error of one that it does
-    not report, or ""."""
+    """Return the log end of each replica that the broker reports, and, as a sentence, the error of
+    the last one that it does not report, or ""."""
     struct = request_definition(ApiKey.LIST_OFFSETS).struct
     topics = [
         struct(

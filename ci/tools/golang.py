@@ -85,7 +85,8 @@ def go_for(needed: Version) -> str:
 
 
 def build(name: str, module: Path, package: str, output: Path, link_flags: str) -> None:
-    """Compile one main package; the result replaces the old program atomically."""
+    """Compile one main package; the result replaces the old program atomically. Raise StepFailed if
+    Go is missing or too old, or the compiler fails."""
     go = go_for(version_needed(module))
     output.parent.mkdir(parents=True, exist_ok=True)
     partial = output.with_name(f".{output.name}.partial")

@@ -71,8 +71,9 @@ def make_java() -> None:
 
 
 def fetch(name: str, pom: Path, target: Path) -> None:
-    """Copy the jars of a pom.xml; the target folder appears only when it is complete and
-    verified."""
+    """Download the jars of a pom.xml; the target folder appears only when it is complete, and every
+    jar has the hash that is pinned beside the pom.xml. Raise StepFailed if a download fails or a
+    hash differs."""
     partial = target.with_name(f".{target.name}.partial")
     download(name, pom, partial)
     jars.check(partial, pom.with_name(jars.NAME))

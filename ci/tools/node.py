@@ -21,7 +21,8 @@ def locked(lock: Path = NODE_LOCK) -> Packages:
 
 
 def installed(modules: Path = MODULES) -> Packages:
-    """Return the packages that npm reports as installed in a folder."""
+    """Return the packages that npm reports as installed in a folder, each path with its version and
+    hash; none if the folder or its list cannot be read."""
     try:
         entries = json.loads((modules / ".package-lock.json").read_text())["packages"]
     except (OSError, ValueError, KeyError):

@@ -45,7 +45,8 @@ class Step:
         )
 
     def perform(self) -> str:
-        """Make the component unless it is up to date; return a short word for the progress line."""
+        """Make the component unless it is up to date, and stamp it. Return a short word for the
+        progress line. Raise StepFailed if it cannot be made."""
         if self.is_done():
             return "ready"
         started = time.monotonic()
@@ -96,15 +97,15 @@ def run_logged(
 
 
 def last_error(log: Path) -> str:
-    """Return the first line of the log that names an error; later ones are usually its
-    consequences."""
+    """Return the first line of the log that names an error, since later ones are usually its
+    consequences; if no line does, the last line, or "" for an empty log."""
     lines = [line.strip() for line in log.read_text(errors="replace").splitlines() if line.strip()]
     return next((line for line in lines if "error" in line.lower()), lines[-1] if lines else "")
 
 
 def install_locked(name: str, lock: Path) -> None:
-    """Install a package and its dependencies from another lock file into the running Python's
-    environment."""
+    """Install a package and its dependencies from another lock file, with their hashes, into the
+    running Python's environment. Raise StepFailed if pip fails. name: the package, for the log."""
     pip = [
         sys.executable,
         "-m",

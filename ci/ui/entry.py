@@ -82,7 +82,7 @@ class Entry:
 
 def stamp_of(directory: Path) -> str:
     """Return a text that changes when a file of the run changes: size and modification time of
-    each."""
+    each, "-" for one that is not there."""
     words = []
     for name in FILES:
         try:

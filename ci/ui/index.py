@@ -62,7 +62,9 @@ class Index:
 
 
 def read_index(runs: Path) -> Index:
-    """Return the index of a directory of runs. Raise UsageError if it is not a directory."""
+    """Return the index of a directory of runs, and store it there for the next time. Files that
+    cannot be read are in its `problems`. Raise UsageError if it is not a directory, or is the
+    directory of one run."""
     if not runs.is_dir():
         raise UsageError(f"{runs}: no such directory of runs; name the --runs of `chaos run`")
     if (runs / RUN_JSON).exists():

@@ -30,7 +30,8 @@ def live_link(entry: Entry) -> str:
 
 
 class Server(ThreadingHTTPServer):
-    """The HTTP server for the page of one directory of runs."""
+    """The HTTP server for the page of one directory of runs. Creating one opens the port: raise
+    UsageError if that is impossible."""
 
     daemon_threads = True
 

@@ -57,7 +57,8 @@ class Stranger:
 
     def types(self, line: str, *, status: int = 0, folder: Path | None = None) -> tuple[str, float]:
         """Run a command line, in another folder if one is given. Return its standard output and how
-        many seconds it took. Raise WalkFailed if it does not end with this exit status."""
+        many seconds it took. Raise WalkFailed if it does not end in time, ends with another exit
+        status, or prints a traceback."""
         began = time.monotonic()
         try:
             done = subprocess.run(

@@ -122,7 +122,8 @@ class Walk:
         return Ratio(took, at_most=FIRST_VERDICT_S_MAX)
 
     def _attack_on_record(self) -> Ratio:
-        """Return when Spark's verdict stood there, which the first one of polars does not end."""
+        """Attack, and return after how many seconds Spark's verdict, the one of record, was
+        printed, beside the most that is allowed. polars' verdict comes before it."""
         took = self.stranger.seconds_until(f"{ATTACK} --engine auto", "^VALID by spark.*: ")
         return Ratio(took, at_most=VERDICT_OF_RECORD_S_MAX)
 

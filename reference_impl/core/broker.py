@@ -320,8 +320,8 @@ class Broker:
 
     @property
     def is_unfenced(self) -> bool:
-        """Whether the controller counts this process among the brokers that serve clients, as far
-        as this broker knows."""
+        """Return whether the controller counts this process among the brokers that serve clients,
+        as far as this broker knows."""
         own = self.image.brokers.get(self.node_id)
         return own is not None and own.incarnation_id == self.incarnation_id and not own.fenced
 

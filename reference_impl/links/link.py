@@ -106,7 +106,8 @@ class Link:
 
     @property
     def is_backing_off(self) -> bool:
-        """Whether the connection has failed a short time ago, so that it is not tried again yet."""
+        """Return whether the connection has failed a short time ago, so that it is not tried again
+        yet."""
         return self._links.kernel.monotonic_ms < self._not_before_ms
 
     def ask(self, query: Query) -> None:

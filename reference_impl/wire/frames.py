@@ -47,7 +47,7 @@ class FrameReader:
 
     @property
     def has_more(self) -> bool:
-        """Whether the reader holds bytes of an incomplete frame."""
+        """Return whether the reader holds bytes of an incomplete frame."""
         return bool(self._partial)
 
     @property

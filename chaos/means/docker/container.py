@@ -92,7 +92,7 @@ class Container:
 
     @property
     def running(self) -> bool:
-        """Whether the container has not ended; a paused container counts as running."""
+        """Return whether the container has not ended; a paused container counts as running."""
         if self._held is not None:
             return not self._struck and self._held.running
         return self._state()["Status"] in ("running", "paused")

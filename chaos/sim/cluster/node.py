@@ -139,12 +139,12 @@ class SimNode:
 
     @property
     def is_running(self) -> bool:
-        """Whether a process of the node exists; it may be paused."""
+        """Return whether a process of the node exists; it may be paused."""
         return self._node is not None
 
     @property
     def serves(self) -> bool:
-        """Whether the node accepts connections and will answer on them."""
+        """Return whether the node accepts connections and will answer on them."""
         is_able = self._serving.is_open and not self.is_leaving
         return self.is_running and not self.is_paused and is_able
 

@@ -111,7 +111,8 @@ def replayed(
 ) -> tuple[Performed, str]:
     """Perform the plan of a run again; first reduce it if `reduced`. Return the performance and a
     sentence about it. target: perform it in real time on this target, after it was reduced in
-    virtual time. Raise UsageError."""
+    virtual time. Raise UsageError if the run has no plan that can be read, it is of another version
+    (unless `anyway`), or the target cannot perform it."""
     plan = Plan.read(directory, anyway=anyway)
     said = ""
     if reduced:

@@ -25,7 +25,7 @@ class Shrinking:
 
     @property
     def has_time(self) -> bool:
-        """Whether another plan may be tried."""
+        """Return whether another plan may be tried."""
         return time.monotonic() - self._began < self.limit_s
 
     def perform(self) -> Plan:

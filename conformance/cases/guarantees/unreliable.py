@@ -96,7 +96,8 @@ class Consumed:
 
     @property
     def is_over(self) -> bool:
-        """Whether every value was consumed, in more than one generation, or the time is up."""
+        """Return whether every value was consumed, in more than one generation, or the time is
+        up."""
         has_all = len(self.values) >= self.enough and len(self.generations) > 1
         return has_all or time.monotonic() > self.deadline
 

@@ -39,7 +39,7 @@ class Cleaner:
 
     @property
     def deletes(self) -> bool:
-        """Whether records may be deleted without a DeleteRecords request."""
+        """Return whether records may be deleted without a DeleteRecords request."""
         return self.settings in DELETED_BY_TIME_OR_SIZE
 
     @property

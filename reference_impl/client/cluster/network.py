@@ -49,7 +49,8 @@ class Network(Links):
 
     @property
     def has_transactions_v2(self) -> bool:
-        """Whether the cluster adds partitions to a transaction by their first batch (KIP-890)."""
+        """Return whether the cluster adds partitions to a transaction by their first batch
+        (KIP-890)."""
         return self.features.get(TRANSACTION_VERSION, 0) >= 2
 
     def learn(self, nodes: Sequence[Node]) -> None:

@@ -39,12 +39,12 @@ class Handover:
 
     @property
     def is_with_application(self) -> bool:
-        """Whether the application was told of a change and has not yet handled it."""
+        """Return whether the application was told of a change and has not yet handled it."""
         return self._after_change is not None
 
     @property
     def is_under_way(self) -> bool:
-        """Whether a change has begun and is not over."""
+        """Return whether a change has begun and is not over."""
         return self._is_giving_up or self.is_with_application
 
     def drop(self) -> None:

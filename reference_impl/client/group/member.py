@@ -49,19 +49,19 @@ class GroupMember(ABC):
 
     @property
     def is_member(self) -> bool:
-        """Whether the coordinator has accepted us, as far as we know."""
+        """Return whether the coordinator has accepted us, as far as we know."""
         return self.group_metadata().generation_id >= 0
 
     @property
     @abstractmethod
     def is_known(self) -> bool:
-        """Whether the coordinator knows us, so that it would wait for us."""
+        """Return whether the coordinator knows us, so that it would wait for us."""
 
     @property
     @abstractmethod
     def may_read(self) -> bool:
-        """Whether the held partitions belong to this member, and none of them is changing hands at
-        this moment."""
+        """Return whether the held partitions belong to this member, and none of them is changing
+        hands at this moment."""
 
     # --- what the consumer tells us -----------------------------------------------------------
 

@@ -41,7 +41,7 @@ class ProducerIdAndEpoch:
 
     @property
     def is_valid(self) -> bool:
-        """Whether a broker has assigned the id."""
+        """Return whether a broker has assigned the id."""
         return self.producer_id >= 0
 
 
@@ -76,7 +76,7 @@ class Batch:
 
     @property
     def has_sequence(self) -> bool:
-        """Whether the batch has a sequence number, with which it may have been sent."""
+        """Return whether the batch has a sequence number, with which it may have been sent."""
         return self.base_sequence != NO_SEQUENCE
 
     @property

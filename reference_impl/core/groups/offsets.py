@@ -40,7 +40,8 @@ class Committer:
 
     @property
     def is_nobody(self) -> bool:
-        """Whether the sender names no consumer: a transactional producer from before KIP-447."""
+        """Return whether the sender names no consumer: a transactional producer from before
+        KIP-447."""
         return self.epoch < 0 and not self.member_id and self.instance_id is None
 
 

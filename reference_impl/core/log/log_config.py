@@ -92,19 +92,19 @@ class LogConfig:
 
     @cached_property
     def is_deleted(self) -> bool:
-        """Whether old segments are deleted (cleanup.policy contains `delete`; both policies may be
-        set, KIP-71)."""
+        """Return whether old segments are deleted (cleanup.policy contains `delete`; both policies
+        may be set, KIP-71)."""
         return "delete" in self.cleanup_policy
 
     @cached_property
     def is_compacted(self) -> bool:
-        """Whether the newest record of each key is kept for ever (cleanup.policy contains
+        """Return whether the newest record of each key is kept for ever (cleanup.policy contains
         `compact`; design#compaction)."""
         return "compact" in self.cleanup_policy
 
     @cached_property
     def uses_log_append_time(self) -> bool:
-        """Whether the broker replaces the timestamps of batches by its own clock
+        """Return whether the broker replaces the timestamps of batches by its own clock
         (message.timestamp.type; KIP-32)."""
         return self.message_timestamp_type == "LogAppendTime"
 

@@ -117,7 +117,7 @@ class PartitionLog(ReadableLog):
 
     @property
     def is_trusted(self) -> bool:
-        """Whether the files can be trusted: False after a failure that only a restart, with
+        """Return whether the files can be trusted: False after a failure that only a restart, with
         recovery, repairs."""
         return self._flush_state.failure is None
 

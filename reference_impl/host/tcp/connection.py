@@ -90,13 +90,13 @@ class Connection(asyncio.Protocol):
 
     @property
     def is_idle(self) -> bool:
-        """Whether no request on this connection is in progress."""
+        """Return whether no request on this connection is in progress."""
         return not self._in_flight and not self._frames
 
     @property
     def is_at_long_work(self) -> bool:
-        """Whether a long request of this client is being worked on: it has given way to others, or
-        another thread decodes it or encodes its response."""
+        """Return whether a long request of this client is being worked on: it has given way to
+        others, or another thread decodes it or encodes its response."""
         return self._gave_way or self._is_aside
 
     @property

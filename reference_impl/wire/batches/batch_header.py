@@ -82,17 +82,17 @@ class BatchHeader(NamedTuple):
 
     @property
     def is_transactional(self) -> bool:
-        """Whether the batch was written inside a transaction."""
+        """Return whether the batch was written inside a transaction."""
         return bool(self.attributes & TRANSACTIONAL_BIT)
 
     @property
     def is_control(self) -> bool:
-        """Whether the batch holds a control record, such as a transaction marker."""
+        """Return whether the batch holds a control record, such as a transaction marker."""
         return bool(self.attributes & CONTROL_BIT)
 
     @property
     def is_log_append_time(self) -> bool:
-        """Whether the broker set the timestamps."""
+        """Return whether the broker set the timestamps."""
         return bool(self.attributes & LOG_APPEND_TIME_BIT)
 
     def placed(self, base_offset: int, leader_epoch: int) -> BatchHeader:
@@ -103,7 +103,7 @@ class BatchHeader(NamedTuple):
 
     @property
     def has_producer_id(self) -> bool:
-        """Whether an idempotent or transactional producer wrote the batch."""
+        """Return whether an idempotent or transactional producer wrote the batch."""
         return self.producer_id >= 0
 
 

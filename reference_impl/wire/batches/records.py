@@ -277,17 +277,17 @@ class RecordBatch:
 
     @property
     def is_transactional(self) -> bool:
-        """Whether the batch was written inside a transaction."""
+        """Return whether the batch was written inside a transaction."""
         return bool(self.attributes & TRANSACTIONAL_BIT)
 
     @property
     def is_control(self) -> bool:
-        """Whether the batch holds a control record, such as a transaction marker."""
+        """Return whether the batch holds a control record, such as a transaction marker."""
         return bool(self.attributes & CONTROL_BIT)
 
     @property
     def is_log_append_time(self) -> bool:
-        """Whether the broker set the timestamps."""
+        """Return whether the broker set the timestamps."""
         return bool(self.attributes & LOG_APPEND_TIME_BIT)
 
     def offsets(self) -> Iterator[tuple[int, Record]]:

@@ -48,7 +48,7 @@ class Leadership:
 
     @property
     def can_assign(self) -> bool:
-        """Whether members wait for an assignment and all topics are known."""
+        """Return whether members wait for an assignment and all topics are known."""
         topics = topics_of(self._members or {})
         return self._members is not None and all(map(self._metadata.topic, topics))
 
@@ -65,7 +65,7 @@ class Leadership:
 
     @property
     def is_outdated(self) -> bool:
-        """Whether the number of partitions of a topic has changed since this leader's last
+        """Return whether the number of partitions of a topic has changed since this leader's last
         assignment, so that they must be assigned again. False if it has assigned none."""
         return self._counts != self._partition_counts(self._counts)
 

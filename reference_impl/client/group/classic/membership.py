@@ -128,8 +128,8 @@ class ClassicMembership(GroupMember):
 
     @property
     def may_read(self) -> bool:
-        """Whether the held partitions belong to this member. Eager members hold none while they
-        join."""
+        """Return whether the held partitions belong to this member. Eager members hold none while
+        they join."""
         is_lost = self._has_lost and self._must_join
         return not self._handover.is_with_application and not is_lost
 

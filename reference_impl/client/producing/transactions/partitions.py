@@ -26,19 +26,20 @@ class TransactionPartitions:
 
     @property
     def are_coming(self) -> bool:
-        """Whether some partitions that records were sent to are not part of the transaction yet."""
+        """Return whether some partitions that records were sent to are not part of the transaction
+        yet."""
         return bool(self._wanted or self._asked)
 
     @property
     def are_asked_for(self) -> bool:
-        """Whether the coordinator may know of partitions that are not part of the transaction
-        yet."""
+        """Return whether the coordinator may know of partitions that are not part of the
+        transaction yet."""
         return bool(self._asked)
 
     @property
     def is_first_question(self) -> bool:
-        """Whether no partition is part of the transaction yet, so that the coordinator may still be
-        ending the last one."""
+        """Return whether no partition is part of the transaction yet, so that the coordinator may
+        still be ending the last one."""
         return not self._added
 
     def want(self, partition: TopicPartition) -> None:

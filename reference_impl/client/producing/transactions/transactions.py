@@ -144,12 +144,12 @@ class Transactions:
 
     @property
     def is_ending(self) -> bool:
-        """Whether gathered records must be sent without lingering."""
+        """Return whether gathered records must be sent without lingering."""
         return self.state in (State.COMMITTING_TRANSACTION, State.ABORTING_TRANSACTION)
 
     @property
     def drops_unsent(self) -> bool:
-        """Whether unsent records are dropped, as they would be aborted."""
+        """Return whether unsent records are dropped, as they would be aborted."""
         return self.state in (State.ABORTING_TRANSACTION, State.ABORTABLE_ERROR, State.FATAL_ERROR)
 
     def joins(self, partition: TopicPartition) -> None:

@@ -38,7 +38,7 @@ class Cleaner:
 
     @property
     def is_working(self) -> bool:
-        """Whether the cleaning of a log has begun and is not finished."""
+        """Return whether the cleaning of a log has begun and is not finished."""
         return self._log is not None
 
     def begin(

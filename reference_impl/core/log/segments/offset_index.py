@@ -24,7 +24,7 @@ class OffsetIndex(SparseIndex):
 
     @property
     def is_full(self) -> bool:
-        """Whether the index is full, so that its segment must be closed."""
+        """Return whether the index is full, so that its segment must be closed."""
         return self._count >= self._entries_max
 
     @property

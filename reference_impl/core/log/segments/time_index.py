@@ -24,7 +24,7 @@ class TimeIndex(SparseIndex):
 
     @property
     def is_full(self) -> bool:
-        """Whether the index is full: only the place for the entry that closes the segment is
+        """Return whether the index is full: only the place for the entry that closes the segment is
         free."""
         return self._count >= self._entries_max - 1
 
