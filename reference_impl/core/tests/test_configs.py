@@ -20,7 +20,7 @@ from reference_impl.core.tests.counting import counted
 from reference_impl.core.tests.world import World
 from reference_impl.wire import ApiKey, ErrorCode, Struct, request_definition
 
-TOPIC, BROKER, METRICS = 2, 4, 16
+TOPIC, BROKER = 2, 4
 SET, DELETE, APPEND, SUBTRACT = 0, 1, 2, 3
 KEY, TOPIC_KEY = "message.max.bytes", "max.message.bytes"
 OF_BROKER, OF_ALL, STATIC, DEFAULT = (
@@ -382,18 +382,6 @@ def test_every_key_of_apache_kafka_is_known() -> None:
     assert len(KNOWN_CONFIGS) >= 341
     assert {"remote.log.storage.system.enable", "max.connections.per.ip"} <= KNOWN_CONFIGS.keys()
     assert not WITHOUT_EFFECT.keys() & BROKER_CONFIGS.keys()
-
-
-def test_a_subscription_to_metrics_outlives_a_restart() -> None:
-    world = World()
-    rows = (("metrics", "org.", SET), ("interval.ms", "500", SET))
-    assert alter(world, METRICS, "s", *rows) is ErrorCode.NONE
-    world.restart()
-    found = describe(world, METRICS, "s", "interval.ms")
-    assert found is not None
-    assert (found.value, found.config_source) == ("500", ConfigSource.CLIENT_METRICS)
-    assert alter(world, METRICS, "s", ("match", "client_id=[", SET)) is ErrorCode.INVALID_CONFIG
-    assert alter(world, METRICS, "", rows[0]) is ErrorCode.INVALID_REQUEST
 
 
 @pytest.mark.parametrize(("resource_type", "name"), [(BROKER, "1"), (TOPIC, "t")])

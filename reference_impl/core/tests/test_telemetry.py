@@ -12,13 +12,16 @@ import pytest
 from reference_impl.core import telemetry
 from reference_impl.core.configs import client_metrics
 from reference_impl.core.configs.client_metrics import Subscription, subscription_of
+from reference_impl.core.configs.entries import ConfigSource
 from reference_impl.core.events import ConnectionOpened
 from reference_impl.core.telemetry import Telemetry
 from reference_impl.core.tests.counting import counted
+from reference_impl.core.tests.test_configs import SET, alter, describe
 from reference_impl.core.tests.world import World
 from reference_impl.wire import ApiKey, ErrorCode, Struct, request_definition
 
 DEFAULT_MS = 300_000
+METRICS = 16
 EARLY = ErrorCode.THROTTLING_QUOTA_EXCEEDED
 
 
@@ -41,7 +44,7 @@ class MetricsWorld(World):
             for key, value in given.items()
         ]
         resource = of.struct(
-            "AlterConfigsResource", resource_type=16, resource_name=name, configs=rows
+            "AlterConfigsResource", resource_type=METRICS, resource_name=name, configs=rows
         )
         answer = self.call(ApiKey.INCREMENTAL_ALTER_CONFIGS, 1, 1, resources=[resource])
         return int(answer.responses[0].error_code)
@@ -87,6 +90,18 @@ def test_subscriptions_survive_a_restart_and_clients_do_not() -> None:
     assert again.subscription_id == told.subscription_id
     world.subscribe("s", metrics=None, interval_ms=None, match=None)
     assert world.asked(id=told.client_instance_id.int).requested_metrics == []
+
+
+def test_a_subscription_to_metrics_outlives_a_restart() -> None:
+    world = World()
+    rows = (("metrics", "org.", SET), ("interval.ms", "500", SET))
+    assert alter(world, METRICS, "s", *rows) is ErrorCode.NONE
+    world.restart()
+    found = describe(world, METRICS, "s", "interval.ms")
+    assert found is not None
+    assert (found.value, found.config_source) == ("500", ConfigSource.CLIENT_METRICS)
+    assert alter(world, METRICS, "s", ("match", "client_id=[", SET)) is ErrorCode.INVALID_CONFIG
+    assert alter(world, METRICS, "", rows[0]) is ErrorCode.INVALID_REQUEST
 
 
 def test_a_client_may_ask_and_push_once_an_interval() -> None:
