@@ -57,8 +57,9 @@ def writers_in_transactions(records: memoryview | bytearray | None) -> frozenset
 def the_only_batch(
     records: memoryview | bytearray | None, api_version: int
 ) -> memoryview | bytearray:
-    """Return the single batch of magic 2 that a Produce must contain for a partition, without
-    trailing bytes. Raise Refused for anything else (ProduceRequest.validateRecords)."""
+    """Return the single batch of magic 2 that a Produce must contain for a partition, without bytes
+    after it that are too few for another batch. Raise Refused for anything else, and for zstd
+    before version 7 (ProduceRequest.validateRecords)."""
     if records is not None and api_version >= ZSTD_SINCE and _is_one_batch(records):
         return records  # nearly always; the code below finds the error to answer
     found = None if records is None else _bounds(records, 0)

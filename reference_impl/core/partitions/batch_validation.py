@@ -244,8 +244,9 @@ def _walked(
 def _refuse_records(
     data: memoryview | bytearray, header: BatchHeader, config: LogConfig, now_ms: int
 ) -> Generator[None, None, None]:
-    """Raise Refused for records without a key in a compacted topic, or with a wrong timestamp: an
-    error names each of them (KIP-467), up to RECORD_ERRORS_MAX."""
+    """Raise Refused if records of a compacted topic have no key, or records have a wrong timestamp.
+    It names each of them with its error (KIP-467), up to RECORD_ERRORS_MAX, and has the error code
+    of the first. Yield after each step of work."""
     wrong: list[tuple[ErrorCode, RecordError]] = []
     pieces = expand(header.compression, memoryview(data)[HEADER_BYTES:])
     index = 0
@@ -287,7 +288,9 @@ def _may_be_refused(header: BatchHeader, walk: Walk, config: LogConfig, now_ms: 
 def _timestamp_problem(
     header: BatchHeader, delta: int, config: LogConfig, now_ms: int
 ) -> str | None:
-    """Return why a record's timestamp is invalid, or None (LogValidator.validateTimestamp)."""
+    """Return a sentence that says why a record's timestamp is invalid, or None if it is valid
+    (LogValidator.validateTimestamp). delta: the record's timestamp less the batch's base
+    timestamp."""
     timestamp = header.base_timestamp + delta
     if header.is_log_append_time:
         timestamp = header.max_timestamp  # readers take this as the time of every record

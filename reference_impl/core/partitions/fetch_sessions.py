@@ -176,8 +176,8 @@ class FetchContext:
 
     def is_at_end(self, wanted: Wanted, row: Struct) -> None:
         """Note that the client knows all that is in this row, so that the partition is not read
-        again before it changes. The caller has found nothing to read after the client's
-        position."""
+        again before it changes. Do nothing if the row has news, without a session, or if a later
+        request has come. The caller has found nothing to read after the client's position."""
         session = self.session
         if session is not None and session.epoch == self.epoch and not wanted.has_news(row):
             session.pending.pop(wanted.key, None)

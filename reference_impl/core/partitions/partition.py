@@ -106,8 +106,8 @@ class Partition:
 
     def ends_that_count(self) -> Collection[int]:
         """Return the log ends of the replicas whose records are committed only once all have them:
-        those that are, or may be, in the ISR, and those that are about to join it (Partition.java,
-        maybeIncrementLeaderHW)."""
+        this broker, the followers that are, or may be, in the ISR, and those that are about to join
+        it (Partition.java, maybeIncrementLeaderHW)."""
         ends, followers = [self.log.log_end_offset], self.followers
         if followers:
             members = self._holder.maximal_isr(self.state.isr, self.proposed_isr or ())
@@ -152,7 +152,8 @@ class Partition:
             self.advance_high_watermark()
 
     def take_state(self, state: PartitionImage) -> None:
-        """Put the controller's new leader and ISR in force. Raise StorageError."""
+        """Put the controller's new leader and ISR in force. A new partition epoch ends the leader's
+        proposal for the ISR. Raise StorageError if the log cannot be used."""
         if state.partition_epoch != self.state.partition_epoch:
             self.proposed_isr = None
         is_new = state.leader_epoch > self.leader_epoch
@@ -167,8 +168,9 @@ class Partition:
 
     def begin_epoch(self) -> None:
         """Begin the epoch of this leadership at the log end, unless it has begun, even if nothing
-        is written in it. A follower learns of epochs by the batches that it copies. Members of the
-        ISR get time to fetch, as they had all that was committed (Partition.makeLeader)."""
+        is written in it: a follower learns of epochs by the batches that it copies. Give members of
+        the ISR time to fetch, as they had all that was committed (Partition.makeLeader). If this
+        broker does not lead, only forget the followers."""
         if not self.leads:
             self.followers.clear()
             return
@@ -196,7 +198,8 @@ class Partition:
                     outsiders.setdefault(replica, {})[self] = None
 
     def withdraw_proposal(self) -> None:
-        """Forget the ISR that this leader has asked for, because the controller has refused it."""
+        """Forget the ISR that this leader has asked for, because the controller has refused it.
+        Commit what waited for its members alone."""
         self.proposed_isr = None
         self.advance_high_watermark()
 
@@ -208,14 +211,16 @@ class Partition:
             self._holder.changed(self.topic, self.index)
 
     def resign(self) -> None:
-        """Stop being the leader, because the partition is deleted."""
+        """Stop leading or following, because the partition was deleted or reassigned to other
+        brokers."""
         self.state = replace(self.state, leader=NO_LEADER)
         self._leads = False
         self._note_outsiders()
 
     def advance_high_watermark(self) -> None:
         """Move the high watermark up to the end of the committed records, and wake the requests
-        that wait for it. Nothing else moves it while this broker leads."""
+        that wait for it. Nothing else moves it while this broker leads; do nothing if it does
+        not."""
         if not self.leads:
             return
         before = self.log.high_watermark

@@ -137,8 +137,8 @@ class Purgatory:
             self.moved[key] = None
 
     def woken(self) -> Iterator[tuple[int, Iterator[Effect]]]:
-        """Yield (connection, handler) for each request that the noted changes may have completed.
-        The handler tries to answer the request."""
+        """Take the noted changes, and yield (connection, handler) for each request that they may
+        have completed. The handler tries to answer the request."""
         while self.changed:
             changed, self.changed = self.changed, {}
             waiting = {

@@ -103,8 +103,8 @@ def varint(data: Bytes, position: int, shift_max: int = 28) -> tuple[int, int]:
 
 
 def walk_records(data: Bytes, count: int) -> Walk:
-    """Visit exactly `count` records. Raise BadRecords if they do not fill `data`, or one is
-    wrong."""
+    """Visit exactly `count` records, and return what was found. Raise BadRecords if they do not
+    fill `data`, or one is wrong."""
     try:
         _, position, _, seen = _walk(data, True, 0, 0, count, NOTHING_SEEN)
     except IndexError:

@@ -29,7 +29,8 @@ from reference_impl.wire import ErrorCode
 
 
 class Replicas:
-    """The open partitions by (topic, index)."""
+    """The partitions of this broker by (topic, index): the open ones, those still to be opened, and
+    those whose files are still to be removed."""
 
     def __init__(
         self,
