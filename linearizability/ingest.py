@@ -155,7 +155,8 @@ def with_places(events: pl.DataFrame) -> pl.DataFrame:
 
 def markers_of_records(events: pl.LazyFrame) -> pl.LazyFrame:
     """Return partition, offset, value -> the marker that ended the record's transaction, from raw
-    reads, and the first read that shows it.
+    reads, and the first read that shows it. Records for which reads show different markers are left
+    out.
 
     It is the next control record of the same producer id. Only within one read operation: between
     two of them a marker may have gone unread. (A producer id writes one transaction at a time, and

@@ -121,7 +121,8 @@ class Child:
         self.paused = True
 
     def is_halted(self) -> bool:
-        """Return whether every thread of the process's session has stopped, after SIGSTOP."""
+        """Return whether every thread of the process's session has stopped, after SIGSTOP, or the
+        process has ended."""
         return self._process.poll() is not None or all(map(has_stopped, _group(self.pid)))
 
     def resume(self) -> None:

@@ -122,7 +122,8 @@ class Play:
         expect(row.base_offset, offset, "base offset of a retried batch")
 
     def send_forgotten(self, number: int) -> None:
-        """Produce a batch older than the last five again: it is refused."""
+        """Produce a batch older than the last five again, which must be refused; first send as many
+        batches as are missing for that."""
         producer = self._producer(number)
         while len(producer.sent) <= KEPT_BATCHES:
             self.send(number, 1)

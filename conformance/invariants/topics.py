@@ -17,8 +17,8 @@ OTHER_LEADER = (ErrorCode.NOT_LEADER_OR_FOLLOWER, ErrorCode.FENCED_LEADER_EPOCH)
 
 
 def produced(version: int, asked: Struct, answer: Struct) -> None:
-    """Require of each partition without an error an offset, and no record errors; times and log
-    starts of at least -1."""
+    """Require of each partition without an error an offset, no record errors, and a time and a log
+    start of at least -1; of each record error, the number of a record."""
     for found in rows(answer, "responses partition_responses"):
         if found.error_code == NONE:
             expect_that(found.base_offset >= 0, "base offset", ">= 0", found.base_offset)

@@ -59,7 +59,8 @@ class Event(NamedTuple):
         return self.text is not None and self.text.count(":") != len(self.raw) + answers
 
     def require_unique_keys(self, answers: int) -> None:
-        """Raise HistoryError if a map of the line has a key twice."""
+        """Raise HistoryError if a map of the line has a key twice. answers: as in
+        `has_more_keys`."""
         if self.text is not None and self.has_more_keys(answers):
             checked_again(self.text, self.line, self.source)
 

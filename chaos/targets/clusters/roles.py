@@ -137,7 +137,7 @@ def _views(cluster: Askable, topic: str, partition: int) -> Iterable[PartitionVi
 
 
 def _in_numbers(view: PartitionView, cluster: Askable) -> PartitionView:
-    """Return the view with node numbers instead of broker ids; "no leader" (-1) becomes a number
-    below 1."""
+    """Return the view with node numbers instead of broker ids. No leader, or one that is no node of
+    the cluster, becomes 0; such replicas are left out."""
     replicas = tuple(filter(None, map(cluster.number_of, view.replicas)))
     return PartitionView(cluster.number_of(view.leader), view.leader_epoch, replicas)

@@ -106,7 +106,7 @@ class ForeignCluster(LocalCluster):
 
 def _place(address: Address) -> tuple[str, int]:
     """Return an address with its host resolved to an IP address, so that different names of one
-    host are equal."""
+    host are equal. Return it as it is if the host cannot be resolved."""
     with suppress(OSError):
         return socket.gethostbyname(address[0]), address[1]
     return address[0], address[1]

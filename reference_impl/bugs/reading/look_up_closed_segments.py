@@ -17,7 +17,8 @@ class LookUpClosedSegments(Rules):
     """
 
     def offset_at_time(self, partition: Partition, timestamp: int) -> Search:
-        """Return the record, or None if it is in the active segment."""
+        """Return the first record at or after this time, or None if there is none, or if it is in
+        the active segment."""
         found = yield from super().offset_at_time(partition, timestamp)
         active = partition.log.segments.active.base_offset
         return found if found is not None and found.offset < active else None

@@ -165,8 +165,8 @@ class LogDirectory:
         self._write(CLEANER_OFFSET_FILE)
 
     def _forget_namesake(self, key: TopicPartition) -> None:
-        """Drop the checkpointed offsets of a deleted partition, so that a new one of the same name
-        does not get them."""
+        """Drop the checkpointed offsets of a deleted partition, and write the checkpoints, so that
+        a new one of the same name does not get them."""
         if key in self._deleted or any(key in offsets for offsets in self._offsets.values()):
             self._deleted.add(key)
             self.checkpoint()

@@ -305,7 +305,8 @@ class Segment:
         return boundary
 
     def read_next_offset(self) -> int:
-        """Return the offset after the last batch (LogSegment.readNextOffset)."""
+        """Return the offset after the last batch, or the segment's base offset if it has none
+        (LogSegment.readNextOffset)."""
         next_offset = self.base_offset
         start = self.offset_index.last_position
         for header, _ in scan_headers(self.log, start, self.log.size()):
