@@ -233,7 +233,7 @@ class BrokerConfig:
 
     def under(self, *layers: Mapping[str, str]) -> BrokerConfig:
         """Return this configuration overridden by others, the last of which is the strongest
-        (KIP-226)."""
+        (KIP-226). Nothing is checked: whoever stored the overrides has done that."""
         given = dict(self.given)
         for layer in layers:
             given.update(layer)

@@ -72,13 +72,16 @@ def config_in_force(started_with: BrokerConfig, image: MetadataImage, node_id: i
 
 
 def key_of_broker(name: str) -> ConfigKey:
-    """Return the key of this name; one that Kafka does not know may belong to a plugin."""
+    """Return the key of this name. One that Kafka does not know may belong to a plugin: its type is
+    UNKNOWN, so that its value is hidden."""
     known = KNOWN_CONFIGS.get(name) or THROTTLES.get(name)
     return known or ConfigKey(name, ConfigType.UNKNOWN, None)
 
 
 def check_dynamic(overrides: Mapping[str, str], in_force: BrokerConfig) -> None:
-    """Raise BadConfig unless a running broker may get these settings."""
+    """Raise BadConfig unless a running broker may get these settings: each can be changed while it
+    runs, has a valid value, and changes no thread pool too much against the configuration in
+    force."""
     fixed = sorted(
         name
         for name in overrides

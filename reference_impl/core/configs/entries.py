@@ -73,7 +73,7 @@ ALL: Names = frozenset()
 
 
 def chosen(names: Names, *tables: Iterable[str]) -> list[str]:
-    """Return the keys of these tables that have one of the names, in order, or all keys if no names
+    """Return the keys of these tables that have one of the names, sorted, or all keys if no names
     are given. A client may name one key of each of many thousand resources, so look at no
     others."""
     if not names:

@@ -24,13 +24,14 @@ GROUP_CONFIGS = table(
 
 
 def bounds_of(config: BrokerConfig, name: str) -> tuple[str, str]:
-    """Return the names of the broker's keys that bound a group's key."""
+    """Return the names of the broker's keys that bound a group's key: (lower, upper)."""
     kind, _, period = name.partition(".")
     return f"group.{kind}.min.{period}", f"group.{kind}.max.{period}"
 
 
 def check_group_configs(config: BrokerConfig, overrides: Mapping[str, str]) -> None:
-    """Raise BadConfig unless a group may have these settings."""
+    """Raise BadConfig unless a group may have these settings: known keys, within the bounds that
+    the broker's configuration sets."""
     check_all(GROUP_CONFIGS, overrides, "group")
     for name, text in overrides.items():
         low, high = bounds_of(config, name)

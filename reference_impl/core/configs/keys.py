@@ -110,7 +110,7 @@ class ConfigKey:
 
 
 def split_list(text: str) -> list[str]:
-    """Return the items of a LIST value."""
+    """Return the items of a LIST value, without blanks around them; empty items are left out."""
     return [item.strip() for item in text.split(",") if item.strip()]
 
 
@@ -120,7 +120,8 @@ def table(*keys: ConfigKey) -> dict[str, ConfigKey]:
 
 
 def check_all(known: Mapping[str, ConfigKey], given: Mapping[str, str], what: str) -> None:
-    """Raise BadConfig for the first key of `given` that is unknown or has a bad value."""
+    """Raise BadConfig for the first key of `given` that is unknown or has a bad value. what: the
+    kind of resource, for the message."""
     for name, text in given.items():
         key = known.get(name)
         if key is None:

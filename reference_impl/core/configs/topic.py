@@ -124,8 +124,8 @@ def check_topic_configs(overrides: Mapping[str, str], defaults: Mapping[str, str
 
 
 def defaults_from(broker: Mapping[str, str]) -> dict[str, str]:
-    """Return the configuration of a topic without overrides, under a broker configured like
-    this."""
+    """Return the configuration of a topic without overrides, under a broker with these settings,
+    which need not have every key."""
     found = {}
     for key in TOPIC_CONFIGS.values():
         if key.synonym is not None and key.synonym in broker:
