@@ -83,8 +83,9 @@ def attack(
     progress: bool = True,
     stale_after_s: float | None = None,
 ) -> Judged:
-    """Run one scenario, judge it and draw its report. stale_after_s: the bound of stale reads, in
-    seconds, which run.json then has.
+    """Run one scenario, judge it and draw its report; return the verdict. stale_after_s: the bound
+    of stale reads, in seconds, which run.json then has. Raise UsageError if a group of the workload
+    may lawfully wait longer.
 
     Judge an interrupted run by polars alone, since the user is waiting for the prompt, and by
     default also a simulated run, which takes less time than Spark needs to start.
@@ -162,7 +163,8 @@ def judge(
 
     profile: which rules apply (linearizability.opinions.profiles); verdict.json always follows
     Touchstone's own. If a run was killed, the part that it recorded is put together and judged:
-    INVALID or UNKNOWN.
+    INVALID or UNKNOWN. Raise HistoryError for an unknown profile or a damaged history, UsageError
+    for a damaged run.json or a bound that is invalid or too tight.
     """
     known_profile(profile)
     if isdir(path / PARTS):

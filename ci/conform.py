@@ -40,7 +40,9 @@ cases compare with `expect`, and need no rewritten `assert`."""
 
 
 def check_writable(option: str, path: Path | None) -> None:
-    """Raise UsageError if the results cannot be written to `path`; call this before the run."""
+    """Raise UsageError if the results cannot be written to `path`; call this before the run. Do
+    nothing without a path. Folders made for it meanwhile that are still empty are removed at the
+    end of the process."""
     if path is None:
         return
     places.leave_no_empty(path.parent)
@@ -95,9 +97,11 @@ def _results_of(
     *,
     quiet: bool,
 ) -> dict[str, Any]:
-    """Run pytest, and return the results that it writes to the first of two files. Remove
-    `scratch`, unless the examination ended early and its files are only there. Raise UsageError if
-    an option is wrong, no case matches, or no results were written."""
+    """Run pytest, and return the results that it writes to the first of two files. Print its
+    stderr, and where the results are if it ended early. Remove `scratch`, unless the examination
+    ended early and its files are only there. Raise UsageError if an option is wrong, no case
+    matches, or no results were written; KeyboardInterrupt if SIGTERM ended pytest before it could
+    write any."""
     results, _ = files
     before = _written_at(results)
     try:

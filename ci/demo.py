@@ -53,7 +53,8 @@ class Demo:
     canaries: list[tuple[str, Judged]] = field(default_factory=list)
 
     def step(self, title: str, action: Callable[[], None]) -> None:
-        """Run one step. If it cannot run, note that in the summary and continue."""
+        """Run one step, and print its title and how long it took. If it raises UsageError or
+        TargetError, note in the summary that it could not run, and continue."""
         print(f"\n== {title}", flush=True)
         started = time.monotonic()
         try:
@@ -65,7 +66,8 @@ class Demo:
 
 
 def run_demo(seconds: float, out: Path) -> int:
-    """Run the whole demo; return 0 if everything is as expected, else 1."""
+    """Run the whole demo, print its verdicts and write report.html into `out`; return 0 if
+    everything is as expected, else 1. seconds: how long the attack lasts."""
     demo = Demo(out, seconds)
     out.mkdir(parents=True, exist_ok=True)
     components = doctor.components()

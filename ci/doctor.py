@@ -63,7 +63,8 @@ class Check:
 
 
 def succeeds(*command: str) -> bool:
-    """Return whether a harmless command exits 0."""
+    """Return whether a harmless command exits 0 within PROBE_TIMEOUT_S; False if it cannot be
+    run."""
     try:
         done = subprocess.run(
             command, stdin=subprocess.DEVNULL, capture_output=True, timeout=PROBE_TIMEOUT_S
@@ -363,7 +364,7 @@ def found(name: str) -> bool:
 
 def render(all_components: Iterable[Component], width: int | None = None) -> str:
     """Return the table as text: found or not, and for a missing component what does not work and
-    how to install it."""
+    how to install it. width: of the table in characters; None: the terminal's."""
     table = Table(box=None, pad_edge=False, show_header=False)
     table.add_column(no_wrap=True)
     table.add_column(no_wrap=True)

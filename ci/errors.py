@@ -34,7 +34,9 @@ EXTRAS = {
 
 
 def explain(error: BaseException) -> int:
-    """Print one sentence for the error on stderr and return the matching exit status."""
+    """Print one sentence for the error on stderr and return the matching exit status: 3 for an
+    interruption, or if the reader of our output has ended (then nothing is printed), else 2. An
+    unexpected error also gets its traceback."""
     if type(error) is RuntimeError and isinstance(error.__cause__, KeyboardInterrupt):
         error = error.__cause__  # Python 3.11 wraps it while it makes a class (__set_name__)
     if isinstance(error, KeyboardInterrupt):

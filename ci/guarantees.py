@@ -86,7 +86,8 @@ class Tables:
 
     def answer(self, cell: Cell) -> Answer:
         """Return the answer for a cell: run its scenario with further seeds until a run has shown
-        the outcome that the cell allows."""
+        the outcome that the cell allows. A cell that says "never" gets one seed. If the scenario
+        cannot run, the answer says why."""
         if reason := why_not(cell.scenario):
             return Answer(cell, None, reason)
         answer = Answer(cell, None, "no seed was tried")
@@ -111,7 +112,8 @@ class Tables:
         return self.done[command]
 
     def _take(self, directory: Path) -> None:
-        """Use the result of an earlier run, unless that run was not completed."""
+        """Use the result of an earlier run, unless that run was not completed; judge it first if it
+        has no verdict."""
         try:
             facts = run_directory.read(directory)
         except RunDirectoryError:
@@ -144,7 +146,8 @@ def list_scenarios(targets: Sequence[str]) -> str:
 
 
 def scenarios_as_json(targets: Sequence[str]) -> str:
-    """Return the regression scenarios and the cells of the tables as JSON."""
+    """Return the regression scenarios and the cells of the tables as JSON. Raise TargetError for an
+    unknown target."""
     entries = []
     for target in targets:
         parse_target(target)
@@ -159,7 +162,8 @@ def scenarios_as_json(targets: Sequence[str]) -> str:
 
 
 def judge_written(directory: Path) -> str:
-    """Return the verdict that is stored in a run directory."""
+    """Return the word of the verdict that is stored in a run directory: valid, invalid or
+    unknown."""
     return str(json.loads((directory / VERDICT_FILE).read_text())["validity"])
 
 
@@ -171,7 +175,8 @@ def run_tables(
     engine: str = "auto",
 ) -> tuple[str, int]:
     """Run the tables and return (the tables as Markdown, the exit status). The status is 1 if a run
-    broke a promise, 3 if a cell is undecided, else 0."""
+    broke a promise, 3 if a cell is undecided or there is none, else 0. Raise KeyboardInterrupt
+    after Ctrl-C."""
     tables = Tables(runs, seeds, reuse, engine)
     answers = {target: [tables.answer(cell) for cell in cells(target)] for target in targets}
     holds = [answer.holds for each in answers.values() for answer in each]

@@ -35,8 +35,9 @@ class Lanes:
         """Set after Ctrl-C, so that attacks in progress end."""
 
     def perform(self) -> None:
-        """Work until all lanes are done. Raise the exception that ended a lane, or
-        KeyboardInterrupt."""
+        """Return when all lanes are done. If a lane fails, or after Ctrl-C, start no further work,
+        and wait up to END_TIMEOUT_S for the attacks in progress; then raise the exception that
+        ended the first lane to fail, or KeyboardInterrupt."""
         threads = [
             threading.Thread(target=self._lane, args=(own_ports,), daemon=True)
             for own_ports in shares(self._jobs)
@@ -65,10 +66,7 @@ class Lanes:
 
 def shares(jobs: int) -> list[range]:
     """Return one range of ports per lane, so that no lane reuses the port of another lane's dead
-    node.
-
-    Raise TargetError if there are not enough ports.
-    """
+    node. The ranges have the same length. Raise TargetError if there are not enough ports."""
     try:
         every = ports.allowed()
     except ports.NoFreePort as error:
@@ -78,7 +76,8 @@ def shares(jobs: int) -> list[range]:
 
 
 def join(threads: Sequence[threading.Thread], deadline: float | None = None) -> None:
-    """Wait for all started threads, at most until `deadline`; signals are handled meanwhile."""
+    """Wait until all these threads have ended, at most until `deadline` on the monotonic clock;
+    signals are handled meanwhile."""
     for thread in threads:
         while thread.is_alive() and (deadline is None or time.monotonic() < deadline):
             thread.join(LOOK_EVERY_S)

@@ -40,7 +40,7 @@ def shown(path: Path) -> str:
 
 def leave_no_empty(folder: Path) -> None:
     """Have the folder, and each folder above it, removed at the end of this process if it is
-    missing now and empty then: a command that was refused leaves nothing."""
+    missing now and empty then, so that a command that was refused leaves nothing."""
     missing = [
         each for each in (folder.absolute(), *folder.absolute().parents) if not each.exists()
     ]

@@ -130,7 +130,7 @@ def on_one_cpu() -> Iterator[None]:
 def running(
     target: Target, directory: Path, nodes: int = 1, config: Mapping[str, str] | None = None
 ) -> Iterator[tuple[Cluster, Wire]]:
-    """Yield a freshly started target, and a raw client of it."""
+    """Yield a freshly started target, and a raw client of it; stop the target after the block."""
     cluster = target.start(directory, nodes=nodes, config=config)
     try:
         wire = Wire(cluster.bootstrap, advertised_versions(cluster.bootstrap))

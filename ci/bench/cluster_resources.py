@@ -56,7 +56,7 @@ def _add(table: Table, name: str, value: float, at_most: float) -> None:
 
 def topic_of(wire: Wire, partitions: int) -> Topic:
     """Create a topic with three replicas of each partition, and write one record to each, so that
-    each replica has files with something in them."""
+    each replica has files with something in them. Return the topic."""
     row = part(
         "CreateTopics",
         "CreatableTopic",

@@ -161,7 +161,8 @@ def longest_gap(
 
 
 def replicated_topic(wire: Wire) -> Topic:
-    """Create a topic of one partition with the brokers' default number of replicas, three."""
+    """Create a topic of one partition with the brokers' default number of replicas, three. Return
+    it once each broker knows its leader."""
     row = part(
         "CreateTopics",
         "CreatableTopic",
@@ -173,7 +174,8 @@ def replicated_topic(wire: Wire) -> Topic:
 
 
 def placed_topic(wire: Wire, replicas: list[int]) -> Topic:
-    """Create a topic of one partition with these replicas, the first of which leads."""
+    """Create a topic of one partition with these replicas, the first of which leads. Return it once
+    each broker knows its leader."""
     placed = part(
         "CreateTopics", "CreatableReplicaAssignment", partition_index=0, broker_ids=replicas
     )

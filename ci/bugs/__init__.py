@@ -36,7 +36,8 @@ def run_bugs(
 ) -> int:
     """Hunt these bugs (all if none is named) and print the findings, even after Ctrl-C. Return the
     exit status. simulated: run them in virtual time. form: the form of the result on standard
-    output: text, json or markdown. With json or markdown, progress goes to standard error."""
+    output: text, json or markdown. With json or markdown, progress goes to standard error. Raise
+    UsageError for an unknown bug, KeyboardInterrupt after Ctrl-C."""
     output = sys.stdout if form == "text" else sys.stderr
 
     def say(line: str) -> None:

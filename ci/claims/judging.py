@@ -30,7 +30,8 @@ class Judged:
 
 def judged(claim: Claim, results: Mapping[str, Any]) -> Judged:
     """Return the result of a claim on one target, from the results of its cases there: it differs
-    if one failed, and holds if one passed and none failed."""
+    if one failed, and holds if one passed and none failed. If none was judged, it is unsupported if
+    one of them is, else not examined."""
     if not claim.cases:
         return Judged(NOT_EXAMINED, claim.why_none)
     own = [entry for entry in results["cases"] if entry["id"] in claim.cases]
@@ -58,8 +59,8 @@ def with_runs() -> frozenset[str]:
 
 
 def as_dict(all_of: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
-    """Return claim -> target -> the result word and the cases that decided. all_of: the results of
-    each target."""
+    """Return the document that programs read: for each claim and target the result's word and the
+    cases that decided. all_of: the results of each target."""
     return {
         "version": 1,
         "claims": {

@@ -168,9 +168,9 @@ def _pairs(own: Messages, other: Messages) -> Iterator[Pair]:
 
 
 def _matched(ours: Sequence[_Step], theirs: Sequence[_Step]) -> dict[int, int]:
-    """Return the place of each step -> that of its mate: the assignment in order that matches best;
-    of equals, the one with the last steps of ours and the first of theirs, as ours end at the
-    failure, and theirs go on."""
+    """Return the place of each of our steps that has a mate -> the mate's place: the assignment in
+    order that matches best. Of equally good ones take that with the last of our steps and the first
+    of theirs, as ours end at the failure, and theirs go on."""
     best = [[0] * (len(theirs) + 1) for _ in range(len(ours) + 1)]
     for i, a in enumerate(ours):
         for j, b in enumerate(theirs):
@@ -203,7 +203,8 @@ def _masked(message: _Message) -> Mapping[str, str]:
 
 
 def _side(message: _Message, other: _Message | None) -> Side:
-    """Return a message with what differs from the other marked; nothing if there is no other."""
+    """Return a message in which the fields and bytes that differ from the other message are marked;
+    none is if there is no other."""
     theirs = _masked(other) if other is not None else _masked(message)
     told = tuple(
         (path, value, theirs.get(path) != without_variables(value))

@@ -130,8 +130,9 @@ class Changed:
 
 
 def changed(all_of: Sequence[Compared]) -> Changed | None:
-    """Return how an implementation has changed if the two results are of one, in two versions or at
-    two times, the earlier one first; else None."""
+    """Return how an implementation has changed if there are two results, both of one
+    implementation, in two versions or at two times; else None. The first result counts as the
+    earlier one."""
     if len(all_of) != 2 or not _is_one(*(str(one.results["target"]) for one in all_of)):
         return None
     old, new = (one.by_case() for one in all_of)

@@ -40,7 +40,8 @@ def shown(messages: Sequence[Mapping[str, Any]]) -> Iterator[Shown]:
 
 
 def fields(value: object, path: str = "") -> Iterator[tuple[str, str]]:
-    """Yield (path, value) of each field of a decoded message, such as `topics[0].error_code`."""
+    """Yield (path, value as Python shows it) of each field of a decoded message, such as
+    `topics[0].error_code`. A list of plain values is one field."""
     if isinstance(value, Struct):
         for name in type(value).__slots__:
             yield from fields(getattr(value, name), f"{path}.{name}" if path else name)

@@ -65,7 +65,7 @@ class Standing:
 
     @property
     def is_met(self) -> bool:
-        """Return whether the profile was judged, and nothing of it fails or is missing."""
+        """Return whether some case of the profile passed, and none failed or is missing."""
         return bool(self.passed) and not self.failed and not self.missing
 
     def told(self) -> str:

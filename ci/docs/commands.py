@@ -55,7 +55,7 @@ class Block:
 
     @property
     def exit_status(self) -> int:
-        """Return the expected exit status of its last command."""
+        """The exit status that the mark expects of the block's last command; 0 if it names none."""
         found = STATUS.search(self.mark)
         return int(found[1]) if found else 0
 
@@ -94,8 +94,9 @@ def every_command(file: Path) -> Iterator[str]:
 
 
 def problem_of(command: str) -> str:
-    """Return the error message with which the command line would refuse a command, or "". The
-    command is not run."""
+    """Return a sentence about the first word that the command line would refuse: a command or an
+    option that does not exist, or a quote that is not closed. Return "" if there is none. Values
+    are not checked, nor what follows a pipe or semicolon, and nothing is run."""
     line = command.partition(" | ")[0].partition(";")[0].replace("[--", "--").replace("]", "")
     try:
         words = [word for word in shlex.split(line)[1:] if word not in ("…", "...")]

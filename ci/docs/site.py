@@ -59,7 +59,8 @@ def stage(out: Path) -> None:
 
 def bent(text: str, source: str, page: str, where: dict[str, str]) -> str:
     """Return a page's text with its links rewritten for the site; links in code examples are not
-    changed."""
+    changed. source, page: the path of the text in the project and in the site; where:
+    `sources()`."""
 
     def turned(found: re.Match[str]) -> str:
         is_picture, words, link = found.groups()

@@ -127,8 +127,8 @@ def _finding(run: Path) -> Finding | None:
 
 
 def write_findings(paths: Sequence[Path], out: Path) -> list[Finding]:
-    """Write the page to `out`, and its pictures into a folder of the same name beside it; return
-    the findings. Raise UsageError if no run is about a claim."""
+    """Write the page to `out`, and its pictures into a folder beside it that has its name without
+    extension; return the findings. Raise UsageError if no run is about a claim."""
     findings = findings_of(paths)
     if not findings:
         raise UsageError(

@@ -22,7 +22,7 @@ text { font: 12px system-ui, sans-serif; fill: #59636e } .ground { fill: #fff }
 
 
 def draw(run: Path, out: Path) -> Path:
-    """Draw the picture of a run and write it to `out`."""
+    """Draw the picture of a run as SVG, write it to `out`, and return that path."""
     recorded = load(run)
     seconds = per_second(recorded)
     end_s = float(seconds["second"].max() or 0) + 1 if seconds.height else 1.0  # type: ignore[arg-type]
@@ -39,8 +39,9 @@ def draw(run: Path, out: Path) -> Path:
 
 
 def per_second(recorded: Recorded) -> pl.DataFrame:
-    """Return the columns second, kept, lost: of the records acknowledged in each second, how many
-    were kept and how many lost."""
+    """Return the columns second (since the run began), kept, lost: of the records acknowledged in
+    each second, how many were kept and how many lost. A second without acknowledged records has no
+    row."""
     assert recorded.rows is not None
     sent = acknowledged(recorded.rows).drop_nulls("t_complete_ns")
     there = last_logs(recorded.rows).select(*PARTITION, "value", there=pl.lit(True)).unique()

@@ -55,7 +55,8 @@ def _nodes(config: pytest.Config) -> int:
 def kafka_target(
     request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[Cluster]:
-    """Provide a running cluster: its `bootstrap`, and `perform(Kill(1))`, `perform(Heal())` …"""
+    """Provide one running cluster for all tests, with its `bootstrap`, and `perform(Kill(1))`,
+    `perform(Heal())` …; stop it after them. A test fails if it cannot be started."""
     from chaos.targets import parse_target
     from chaos.values.protocols import TargetError
     from ci import plugins
@@ -111,7 +112,8 @@ def chaos_run(request: pytest.FixtureRequest, tmp_path: Path) -> Callable[..., P
 
 @pytest.fixture
 def judged() -> Callable[..., Verdict]:
-    """Provide the function that judges a run's directory or a history in any supported format.
+    """Provide the function that judges a run's directory or a history in any supported format, and
+    prints the verdict.
 
     The verdict that it returns has `validity` ("valid", "invalid" or "unknown"), `reason` and
     `checkers`.

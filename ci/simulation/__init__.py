@@ -17,6 +17,7 @@ TELL_EVERY_S = 5.0
 
 def run_simulations(search: Search, *, in_json: bool) -> int:
     """Perform the schedules and print the findings, also after Ctrl-C. Return the exit status.
+    Raise KeyboardInterrupt after Ctrl-C, unless a schedule was found INVALID: then the status is 1.
 
     A schedule that is not valid is reported at once, on standard error if the result is JSON.
     """

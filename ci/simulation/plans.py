@@ -91,7 +91,8 @@ def has_a_victim(workload: Workload, nemesis: Nemesis) -> bool:
 
 
 def plan_of(seed: int) -> Scenario:
-    """Return the plan of a seed."""
+    """Return the plan of a seed: target, nodes, workload, a nemesis that fits it, and settings, all
+    drawn from the seed."""
     rng = Random(f"{seed}:plan")
     target, nodes = rng.choice(SHAPES)
     workload, fitting = rng.choice(combinations(nodes))

@@ -47,7 +47,8 @@ all brokers registered."""
 
 
 class StandsStill(Exception):
-    """Raised if a schedule does not end because virtual time does not advance."""
+    """Raised if a schedule has used more than CPU_LIMIT_S of CPU time, as one does whose virtual
+    time does not advance."""
 
     def __str__(self) -> str:
         return f"it took more than {CPU_LIMIT_S:g} s of CPU time"
@@ -121,11 +122,12 @@ class Outcome:
 
 
 def perform(scenario: Scenario, runs: Path, scratch: Path) -> Outcome:
-    """Run a scenario and judge it. runs: where its run directory is kept if it is not valid;
-    scratch: where it is until then.
+    """Run a scenario, judge it, and return the outcome. runs: where its run directory is kept if it
+    is not valid; scratch: where it is until then.
 
-    A run that ends early, for example by an exception in a step of a node, is a finding: INVALID.
-    A schedule that does not show what its workload is meant to show is repeated with a longer time.
+    A run that ends early, for example by an exception in a step of a node, is a finding: INVALID. A
+    schedule that does not show what its workload is meant to show is repeated with twice the time,
+    up to LONGEST_S. Raise KeyboardInterrupt after Ctrl-C.
     """
     began = time.monotonic()
     outcome, _ = attempt(scenario, runs, scratch)
@@ -253,7 +255,7 @@ def stuck(outcome: Outcome, problems: Sequence[str]) -> Outcome:
 
 def _blamed(outcome: Outcome, target: Sim, directory: Path) -> Outcome:
     """Return the outcome with the side that is at fault, determined from the messages between
-    client and broker."""
+    client and broker, and write the accusations to blame.txt in the run directory."""
     found = accusations(pl.read_parquet(directory / HISTORY), target.heard())
     (directory / "blame.txt").write_text(
         "\n".join(found)
@@ -263,7 +265,7 @@ def _blamed(outcome: Outcome, target: Sim, directory: Path) -> Outcome:
 
 
 def _struck(rows: pl.DataFrame) -> dict[str, int]:
-    """Return fault -> the number of times that it was performed."""
+    """Return fault -> the number of times that it was performed successfully."""
     performed = rows.filter((pl.col("f") == F.NEMESIS.value) & (pl.col("type") == "ok"))
     names = [json.loads(detail)["fault"] for detail in performed["detail"].to_list()]
     return dict(Counter(names))
@@ -290,8 +292,9 @@ def _failed(scenario: Scenario, error: BaseException) -> Outcome:
 
 
 def _kept(outcome: Outcome, scratch: Path, runs: Path, failure: str | None) -> Outcome:
-    """Move the run directory to the other runs, and add the traceback of the exception that ended
-    it."""
+    """Move the run directory from `scratch` to `runs`, under a name that is free there, and add the
+    traceback of the exception that ended it, if any. Return the outcome with the new path. A run
+    that has made no directory gets an empty one."""
     runs.mkdir(parents=True, exist_ok=True)
     found = sorted(scratch.iterdir())
     name = found[0].name if found else f"sim-{outcome.seed}"

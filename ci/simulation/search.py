@@ -47,7 +47,8 @@ class Search:
         it is ready, in any order. Raise TargetError if a process of the pool was ended from
         outside.
 
-        After KeyboardInterrupt, drop the schedules in progress and keep the outcomes so far.
+        After KeyboardInterrupt, which is passed on, drop the schedules in progress and keep the
+        outcomes so far.
         """
         began = time.monotonic()
         seeds = self._seeds(began)

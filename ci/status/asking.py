@@ -86,8 +86,9 @@ class Status:
 
 
 def status_of(bootstrap: str, timeout_s: float = 5.0) -> Status:
-    """Ask the cluster for its status and return it. Raise WireError if none of its brokers
-    answers."""
+    """Ask the cluster for its status and return it, without `longest_steps`. Raise WireError if
+    none of its brokers answers; a single broker that does not is noted in `unanswered`. timeout_s:
+    for each request."""
     cluster = WireCluster(REAL_WORLD, bootstrap, timeout_s)
     try:
         told = run(cluster.ask_any(ApiKey.METADATA, topics=None, allow_auto_topic_creation=False))
@@ -225,7 +226,8 @@ def _log_ends(
 def _high_watermarks(
     cluster: WireCluster, address: Address, log_ends: Mapping[Partition, int]
 ) -> dict[Partition, int]:
-    """Return the high watermark of each replica that the broker reports."""
+    """Return the high watermark of each replica that the broker reports; one with an error is left
+    out. Raise WireError if the broker does not answer."""
     struct = request_definition(ApiKey.FETCH).struct
     topics = [
         struct(

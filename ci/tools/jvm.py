@@ -119,8 +119,8 @@ def poms() -> list[Path]:
 
 
 def write_locks() -> list[Path]:
-    """Write the checksum list of every pom.xml from the jars that Maven brings now. Raise
-    StepFailed if Maven fails."""
+    """Write the checksum list of every pom.xml from the jars that Maven brings now, and return the
+    paths of the lists. Raise StepFailed if Maven fails."""
     locks = []
     for pom in poms():
         with tempfile.TemporaryDirectory(prefix="touchstone-jars-") as folder:

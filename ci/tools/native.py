@@ -21,7 +21,7 @@ def find_compiler() -> str | None:
 
 def build(output: Path = OUTPUT) -> None:
     """Compile the library; it replaces the old one atomically, since running nodes may have that
-    loaded. Raise StepFailed if there is no C compiler."""
+    loaded. Raise StepFailed if there is no C compiler, or it fails."""
     compiler = find_compiler()
     if compiler is None:
         raise StepFailed("there is no C compiler; apt-get install gcc libc6-dev")

@@ -35,7 +35,7 @@ def installed(modules: Path = MODULES) -> Packages:
 
 def make() -> None:
     """Install into a temporary folder, compare with the lock file, and move it into place. Raise
-    StepFailed if npm is missing or brings other packages.
+    StepFailed if npm is missing, fails or brings other packages.
 
     npm's own lock file names the host that each package came from, so a lock file of the project
     says which versions and digests are required.

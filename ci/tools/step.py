@@ -66,8 +66,9 @@ def run_logged(
     environment: dict[str, str] | None = None,
     timeout_s: float = 600,
 ) -> None:
-    """Run a command with its output in .cache/logs. Raise StepFailed, which names the log and its
-    first error."""
+    """Run a command with its output in .cache/logs. Raise StepFailed if it cannot be run, fails
+    (the message has the log's path and first error), or takes longer than timeout_s: then it is
+    killed with all it has started. environment: variables set beside this process's own."""
     places.LOGS.mkdir(parents=True, exist_ok=True)
     log = places.LOGS / f"{name.replace(' ', '-')}.log"
     with log.open("w") as sink:

@@ -115,7 +115,8 @@ def _begins_with_a_package(node: ast.JoinedStr) -> bool:
 
 
 def stage(folder: Path) -> None:
-    """Arrange the project under `folder` as the wheel has it, with a pyproject.toml to build it."""
+    """Arrange the project under `folder` as the wheel has it, with a pyproject.toml to build it.
+    Raise BuildError if a name or a setting cannot be changed for the wheel."""
     package = folder / NAMESPACE
     package.mkdir()
     for name in PACKAGES:

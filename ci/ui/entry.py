@@ -66,8 +66,8 @@ class Entry:
 
     @property
     def scenario(self) -> str:
-        """Return a name for the scenario and its target, which runs share that differ only in seed
-        and date."""
+        """A name for the scenario and its target, which runs share that differ only in seed and
+        date; the path for a run without run.json."""
         return f"{self.target} {self.what}" if self.target else self.path
 
     def as_dict(self) -> dict[str, Any]:
@@ -95,8 +95,9 @@ def stamp_of(directory: Path) -> str:
 
 
 def read_entry(directory: Path, path: str) -> Entry:
-    """Return the entry for a run directory. Raise Unreadable if run.json is damaged, of a newer
-    version, or missing while there is no verdict or history either."""
+    """Return the entry for a run directory; `path` is the name that it gets. Raise Unreadable if
+    run.json is damaged, of a newer version, or missing while there is no verdict or history either.
+    A damaged verdict.json only leaves the run not judged, and the entry says why."""
     facts = _facts(directory)
     verdict, trouble = _verdict(directory)
     versions = _mapping(facts, "versions")

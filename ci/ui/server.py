@@ -97,7 +97,8 @@ class Handler(BaseHTTPRequestHandler):
 
     def _file(self, runs: Path, path: str) -> tuple[str, bytes]:
         """Return (content type, body) of a file below the runs, and draw a run's missing report.
-        Raise UsageError for a path outside the runs."""
+        Raise UsageError for a path outside the runs, and for a file that does not exist or is too
+        large."""
         if "\0" in path:
             raise UsageError("no such file among these runs")
         file = (runs / path).resolve()

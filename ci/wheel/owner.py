@@ -54,7 +54,8 @@ class Owner:
         self.wire = Wire(cluster.bootstrap, advertised_versions(cluster.bootstrap))
 
     def perform(self, what: str, number: int) -> None:
-        """Start, stop or kill a node."""
+        """Start, stop or kill (`what`) the node with this number; stopping one that does not run
+        does nothing. Raise TargetError if a node does not start."""
         [member] = [each for each in self.cluster.members() if each.number == number]
         if what == "start":
             member.start()
@@ -124,7 +125,8 @@ class _Handler(socketserver.StreamRequestHandler):
 
 @contextmanager
 def owned(directory: Path, folder: Path, nodes: int) -> Iterator[Owner]:
-    """Run a cluster during the `with` block, and describe it in the user's folder."""
+    """Run a cluster during the `with` block, describe it in the user's folder, and yield its owner,
+    who also serves the user's commands. directory: for the cluster's own files."""
     cluster = ApacheKafka().start(directory, nodes, SECURED)
     assert isinstance(cluster, LocalCluster)
     try:

@@ -20,7 +20,8 @@ ATTACK = (
 
 
 class SecuredWalk(Walk):
-    """The steps of one user with a cluster of somebody else, which is as before in the end."""
+    """The steps of a user who has nothing but Python and the wheel, with the cluster of somebody
+    else, which must be as before in the end."""
 
     def __init__(self, stranger: Stranger, dist: Path, owner: Owner, priority: str) -> None:
         super().__init__(stranger, dist)

@@ -94,7 +94,8 @@ class Stranger:
 
     @contextmanager
     def running(self, line: str) -> Iterator[Iterator[str]]:
-        """Run a command line during the `with` block, and yield its output, piece by piece."""
+        """Run a command line during the `with` block, and yield its output and errors, piece by
+        piece. End the command with the block."""
         child = subprocess.Popen(
             shlex.split(line),
             cwd=self.folder,
@@ -120,7 +121,7 @@ class Stranger:
         return {each.name.partition("-")[0] for each in self.environment.rglob("*.dist-info")}
 
     def megabytes(self) -> float:
-        """Return the size of the files that pip installed, without those of pip itself."""
+        """Return the size of the files that pip installed, in MB, without those of pip itself."""
         [packages] = self.environment.glob("lib/python3*/site-packages")
         files = (file for file in packages.rglob("*") if file.is_file())
         own = (file for file in files if file.relative_to(packages).parts[0] not in BEFORE)

@@ -39,7 +39,9 @@ class Walk:
         self.wheel = ""
 
     def perform(self) -> Table:
-        """Take every step, and print each as it ends. Raise WalkFailed at the first that fails."""
+        """Take every step, and print each as it ends. Return a table of their results. Raise
+        WalkFailed at the first that fails; a result beyond its bound is only marked in the
+        table."""
         table = Table(("step", "result"))
         for name, step in self.steps():
             result = step()
@@ -140,7 +142,8 @@ class Walk:
         )
 
     def _template(self) -> str:
-        """Type the lines of the template's workflow in a copy of it."""
+        """Type the lines of the template's workflow in a copy of it. Return a text with their
+        number."""
         project = self.stranger.folder / "template"
         copytree(TEMPLATE, project)
         lines = STEP.findall((TEMPLATE / ".github" / "workflows" / "test.yml").read_text())

@@ -37,7 +37,7 @@ class Plan:
 
     @classmethod
     def of(cls, scenario: Scenario) -> Plan:
-        """Return the plan of a scenario: all faults for which its nemesis can have had time."""
+        """Return the plan of a scenario: all faults whose time comes before the attack ends."""
         nemesis = nemesis_named(scenario.nemesis)
         began_s, steps = 0.0, []
         for wait_s, fault in nemesis.schedule(Random(f"{scenario.seed}:nemesis")):
@@ -96,7 +96,7 @@ class Scripted:
         self.faults = frozenset(type(step.fault) for step in steps)
 
     def schedule(self, _: Random) -> Iterator[tuple[float, Fault]]:
-        """Yield (seconds to wait, fault)."""
+        """Yield (seconds to wait, fault) of each step. The stream of random numbers is not used."""
         for step in self.steps:
             yield step.wait_s, step.fault
 

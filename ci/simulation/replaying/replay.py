@@ -91,8 +91,9 @@ def cause(outcome: Outcome) -> str:
 
 
 def shrink(plan: Plan, limit_s: float = SHRINK_LIMIT_S) -> tuple[Plan, int]:
-    """Return the smallest plan found that fails by the same cause, and the number of plans tried.
-    A plan that does not fail is returned as it is."""
+    """Return the smallest plan found that fails by the same cause, and the number of plans
+    performed, the first included. A plan that does not fail is returned as it is. After limit_s
+    seconds no further plan is started."""
     with tempfile.TemporaryDirectory(prefix="touchstone-shrink-") as scratch:
         wanted = cause(perform_plan(plan, Path(scratch)).outcome)
         if not wanted:

@@ -36,7 +36,8 @@ class Shrinking:
         return self.plan
 
     def _try(self, plan: Plan) -> bool:
-        """Keep the plan if it fails. Return whether it does."""
+        """Perform a plan, and keep it if it fails. Return whether it does; False, without trying
+        it, if the time is up."""
         if not self.has_time:
             return False
         self.tried += 1
@@ -86,7 +87,8 @@ def _within(steps: tuple[Step, ...], seconds: float) -> Iterator[Step]:
 
 
 def _without(steps: tuple[Step, ...], first: int, size: int) -> tuple[Step, ...]:
-    """Return the steps without some of them. The steps after those keep their times."""
+    """Return the steps without `size` of them from `first` on. The steps after those keep their
+    times."""
     before, left_out, after = steps[:first], steps[first : first + size], steps[first + size :]
     if not after:
         return before

@@ -15,7 +15,9 @@ ELECTION, PARTITION = re.compile(r"node \d+ leads (\S+) in epoch"), re.compile(r
 
 
 def story(scenario: Scenario, outcome: Outcome, noted: Sequence[Moment]) -> str:
-    """Return the steps of a schedule. noted: its faults, elections and broken invariants."""
+    """Return the story of a schedule as numbered lines: the cluster and settings, what was noted,
+    and the verdict. noted: its faults, elections and broken invariants; from many only the first
+    and the last are told."""
     moments = [one for one in noted if _matters(one[1], outcome.reason)]
     steps = [f"{at_s:7.3f} s  {sentence}" for at_s, sentence in _on_one_screen(moments)]
     settings = "".join(f", {key}={value}" for key, value in scenario.config.items())
