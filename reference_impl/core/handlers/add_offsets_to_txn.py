@@ -22,7 +22,8 @@ FENCED_SINCE = 2
 
 
 def handle_add_offsets_to_txn(broker: Broker, request: Request) -> Iterator[Effect]:
-    """Add the partition of `__consumer_offsets` that stores this group to the transaction."""
+    """Add the partition of `__consumer_offsets` that stores this group to the transaction, and
+    answer with an error code. Request the creation of that topic if it does not exist."""
     body = request.body
     code = ErrorCode.NONE
     try:

@@ -147,7 +147,8 @@ def unknown_among(broker: Broker, request: Request, topics: list[Struct]) -> Cod
 
 
 def unknown_in(broker: Broker, request: Request, keys: list[PartitionKey]) -> CodesInTurns:
-    """Return UNKNOWN_TOPIC_OR_PARTITION for each of these partitions that does not exist."""
+    """Return UNKNOWN_TOPIC_OR_PARTITION for each of these partitions that does not exist; those
+    that exist are left out."""
     topics = broker.image.topics
     codes = {}
     for name, index in keys:

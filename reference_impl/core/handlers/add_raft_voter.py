@@ -20,7 +20,8 @@ RESPONSE = definition("AddRaftVoterResponse")
 
 
 def handle_add_raft_voter(controller: Controller, request: Request) -> Generator[Any, Any, None]:
-    """Make a node a voter of the quorum."""
+    """Make a node a voter of the quorum. Answer once that is committed, or once it is written if
+    the request does not want to wait; with an error if it is refused or not committed in time."""
     quorum, body = controller.metadata, request.body
     answer = RESPONSE.new(error_message=None)
     try:
@@ -38,7 +39,8 @@ def handle_add_raft_voter(controller: Controller, request: Request) -> Generator
 
 
 def check_cluster(quorum: Quorum, cluster_id: str | None) -> None:
-    """Raise Refused for a request to another cluster."""
+    """Raise Refused(INCONSISTENT_CLUSTER_ID) for a request to another cluster. One that names no
+    cluster is for this one."""
     if cluster_id not in (None, quorum.cluster_id):
         raise Refused(
             ErrorCode.INCONSISTENT_CLUSTER_ID,

@@ -16,7 +16,8 @@ RESPONSE = definition("AllocateProducerIdsResponse")
 
 
 def handle_allocate_producer_ids(controller: Controller, request: Request) -> Iterator[Effect]:
-    """Give a broker a block of producer ids that was never given to any broker before."""
+    """Give a broker a block of producer ids that was never given to any broker before. Refuse one
+    whose broker epoch is not current."""
     body, answer = request.body, RESPONSE.new()
     try:
         # VALIDATE

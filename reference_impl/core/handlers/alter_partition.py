@@ -20,7 +20,8 @@ AT_ONCE = 100
 
 
 def handle_alter_partition(controller: Controller, request: Request) -> Iterator[Effect]:
-    """Give partitions the ISR that their leader requests."""
+    """Give partitions the ISR that their leader requests, and answer with the new state or an error
+    for each. Refuse the whole request of a broker whose epoch is not current."""
     body, answer = request.body, RESPONSE.new()
     try:
         # VALIDATE

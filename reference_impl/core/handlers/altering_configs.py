@@ -45,7 +45,10 @@ def alter_all(
     wanted: Overriding,
     spoils: Spoiling = lambda _: False,
 ) -> Generator[Effect, None, list[Struct]]:
-    """Change each resource completely or not at all, and return the rows of the answer."""
+    """Change each resource completely or not at all (validate_only: only check), and return the
+    rows of the answer in the order of the request. A resource that is named twice is refused each
+    time. If one `spoils` the request, each resource that is not refused otherwise gets
+    UNKNOWN_SERVER_ERROR. wanted: returns a resource's overrides afterwards."""
     times = yield from counted(
         request, ((row.resource_type, row.resource_name) for row in request.body.resources)
     )
@@ -84,8 +87,8 @@ def alter_all(
 
 
 def may_alter(controller: Controller, request: Request, resource: Struct) -> None:
-    """Raise Refused if the client may not alter the resource; brokers' configurations belong to the
-    cluster."""
+    """Raise Refused if the client may not alter the resource; configurations of brokers and of
+    clients' metrics belong to the cluster."""
     if resource.resource_type == TOPIC_RESOURCE:
         controller.access.require(request, ALTER_CONFIGS_OF_TOPIC, resource.resource_name)
     elif resource.resource_type == GROUP_RESOURCE:

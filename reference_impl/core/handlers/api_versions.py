@@ -19,7 +19,9 @@ LOWEST_LEVEL_0_SINCE = 4
 
 
 def handle_api_versions(broker: Broker, request: Request) -> Iterator[Effect]:
-    """Answer with the APIs and versions that this listener serves."""
+    """Answer with the APIs and versions that this listener serves, and with the cluster's features.
+    A request of an unknown version gets UNSUPPORTED_VERSION, in the form of version 0. Remember the
+    client's software, if the request names it."""
     # VALIDATE
     apis = broker.apis_for(request.connection)
     own = apis[ApiKey.API_VERSIONS]

@@ -18,7 +18,8 @@ AT_ONCE = 100
 
 
 def handle_assign_replicas_to_dirs(controller: Controller, request: Request) -> Iterator[Effect]:
-    """Note in which directories a broker keeps its replicas."""
+    """Note in which directories a broker keeps its replicas, and answer with an error code for each
+    partition. Refuse the whole request of a broker whose epoch is not current."""
     body, answer = request.body, RESPONSE.new()
     try:
         # VALIDATE

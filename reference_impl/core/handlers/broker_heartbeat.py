@@ -17,8 +17,8 @@ RESPONSE = definition("BrokerHeartbeatResponse")
 
 
 def handle_broker_heartbeat(controller: Controller, request: Request) -> Iterator[Effect]:
-    """Renew the session of a broker, and answer whether it is fenced and whether it may shut
-    down."""
+    """Renew the session of a broker, and answer whether it has caught up with the metadata, is
+    fenced, and may shut down."""
     answer = RESPONSE.new()
     try:
         # VALIDATE, APPLY

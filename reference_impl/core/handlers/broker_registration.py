@@ -17,7 +17,7 @@ RESPONSE = definition("BrokerRegistrationResponse")
 
 
 def handle_broker_registration(controller: Controller, request: Request) -> Iterator[Effect]:
-    """Register an incarnation of a broker."""
+    """Register an incarnation of a broker, and answer with the epoch that it gets."""
     # VALIDATE, DEDUPLICATE (an incarnation that registers again amends what it said), APPLY
     answer = RESPONSE.new()
     try:

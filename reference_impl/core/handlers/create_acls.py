@@ -25,7 +25,8 @@ APPLIED_AT_ONCE = 100
 
 
 def handle_create_acls(controller: Controller, request: Request) -> Iterator[Effect]:
-    """Add all well-formed entries; each entry gets its own result."""
+    """Add all well-formed entries; each entry gets its own result. Close the connection if an entry
+    has a type UNKNOWN."""
     creations = request.body.creations
     # VALIDATE the request
     if True in (yield from for_each(request, creations, names_unknown)):

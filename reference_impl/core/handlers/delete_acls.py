@@ -31,7 +31,8 @@ CODES_BYTES = 11
 
 
 def handle_delete_acls(controller: Controller, request: Request) -> Iterator[Effect]:
-    """Delete every entry that one of the filters matches; each filter's result lists them."""
+    """Delete every entry that one of the filters matches; each filter's result lists them. Close
+    the connection if a filter has a type UNKNOWN."""
     filters = request.body.filters
     # VALIDATE the request
     if True in (yield from for_each(request, filters, names_unknown)):

@@ -15,7 +15,8 @@ RESPONSE = definition("DeleteGroupsResponse")
 
 
 def handle_delete_groups(broker: Broker, request: Request) -> Iterator[Effect]:
-    """Delete groups without members, with their offsets."""
+    """Delete groups without members, with their offsets, and answer with an error code for each
+    group."""
     rows = []
     for group_id in dict.fromkeys(request.body.groups_names):  # a group named twice counts once
         yield GiveWay(request)

@@ -18,7 +18,8 @@ RESPONSE = definition("DescribeAclsResponse")
 
 
 def handle_describe_acls(broker: Broker, request: Request) -> Iterator[Effect]:
-    """Answer with the ACL entries that match the filter, grouped by resource."""
+    """Answer with the ACL entries that match the filter, grouped by resource. Close the connection
+    if the filter has a type UNKNOWN."""
     # VALIDATE
     if names_unknown(request.body):
         yield CloseConnection(request.connection, "DescribeAcls with a type UNKNOWN (0)")

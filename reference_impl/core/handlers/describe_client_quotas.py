@@ -39,7 +39,8 @@ def handle_describe_client_quotas(broker: Broker, request: Request) -> Iterator[
 
 
 def check(components: Sequence[Struct]) -> None:
-    """Raise Refused if the filter is invalid."""
+    """Raise Refused if the filter is invalid: an entity type that is empty, unknown or named twice,
+    a match type that does not fit its match string, or addresses together with other types."""
     seen: set[str] = set()
     for component in components:
         kind = component.entity_type

@@ -18,7 +18,8 @@ BROKERS, CONTROLLERS = 1, 2
 
 
 def handle_describe_cluster(broker: Broker, request: Request) -> Iterator[Effect]:
-    """Describe the brokers of the cluster."""
+    """Describe the brokers of the cluster: the live ones, and the fenced ones if the request wants
+    them. Refuse a request for other endpoints than brokers'."""
     body = request.body
     # VALIDATE
     # [New in v1: KIP-919]

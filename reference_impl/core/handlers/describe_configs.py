@@ -40,7 +40,8 @@ RESPONSE = definition("DescribeConfigsResponse")
 
 
 def handle_describe_configs(broker: Broker, request: Request) -> Iterator[Effect]:
-    """Answer with the configurations in force, and the source of each value."""
+    """Answer with the configurations in force, and the source of each value. Leave out a resource
+    once the request has named it with the same keys too often."""
     results = []
     pause = GiveWay(request)
     asked = Repetitions()
@@ -68,8 +69,8 @@ def handle_describe_configs(broker: Broker, request: Request) -> Iterator[Effect
 
 
 def may_describe(broker: Broker, request: Request, wanted: Struct) -> None:
-    """Raise Refused if the client may not describe the resource; brokers' configurations belong to
-    the cluster."""
+    """Raise Refused if the client may not describe the resource; configurations of brokers and of
+    clients' metrics belong to the cluster."""
     if wanted.resource_type == TOPIC_RESOURCE:
         broker.access.require(request, DESCRIBE_CONFIGS_OF_TOPIC, wanted.resource_name)
     elif wanted.resource_type == GROUP_RESOURCE:
@@ -81,8 +82,8 @@ def may_describe(broker: Broker, request: Request, wanted: Struct) -> None:
 def entries_of(
     broker: Broker, resource_type: int, name: str, only: frozenset[str]
 ) -> Iterator[ConfigEntry]:
-    """Yield the keys of a resource, all of them or only those with these names. Raise Refused if
-    there is no such resource here."""
+    """Return an iterator over the keys of a resource, all of them or only those with these names.
+    Raise Refused if there is no such resource here."""
     if resource_type == BROKER_RESOURCE:
         check_own_id(broker.node_id, name)
     resource = find_configured(broker, resource_type, name)

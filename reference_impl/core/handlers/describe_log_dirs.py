@@ -55,7 +55,7 @@ def wanted_partitions(broker: Broker, topics: list[Struct] | None) -> Iterator[P
 
 
 def described(partition: Partition) -> Struct:
-    """Return the row of one partition."""
+    """Return the row of one partition, with the size of its log in bytes."""
     return RESPONSE.struct(
         "DescribeLogDirsPartition",
         partition_index=partition.index,

@@ -20,7 +20,7 @@ RESPONSE = definition("DescribeProducersResponse")
 
 def handle_describe_producers(broker: Broker, request: Request) -> Iterator[Effect]:
     """Answer with the active producers of partitions: ids, epochs, last sequence numbers and open
-    transactions."""
+    transactions. Leave out a partition once the request has named it too often."""
     # DEDUPLICATE, APPLY: reading changes nothing.
     # RESPOND
     answer = RESPONSE.new()

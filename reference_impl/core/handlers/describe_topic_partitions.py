@@ -22,7 +22,9 @@ UNKNOWN = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
 
 
 def handle_describe_topic_partitions(broker: Broker, request: Request) -> Iterator[Effect]:
-    """Describe topics by name, from the cursor on, until the page is full."""
+    """Describe topics by name, from the cursor on, until the page is full; then the answer has the
+    cursor of the next page. Topics that the client may not describe are refused at the end, or left
+    out of a list of all topics."""
     body = RESPONSE.new()
     cursor = request.body.cursor
     names = names_in(broker, request)

@@ -22,7 +22,8 @@ RESPONSE = definition("DescribeTransactionsResponse")
 
 
 def handle_describe_transactions(broker: Broker, request: Request) -> Iterator[Effect]:
-    """Answer with the full transaction state of each requested transactional id."""
+    """Answer with the full transaction state of each requested transactional id. Leave out an id
+    once the request has named it too often."""
     # VALIDATE happens for each id on its own. DEDUPLICATE, APPLY: reading changes nothing.
     # RESPOND
     asked = Repetitions()
@@ -32,7 +33,8 @@ def handle_describe_transactions(broker: Broker, request: Request) -> Iterator[E
 
 
 def described(broker: Broker, request: Request, transactional_id: str) -> Struct:
-    """Return the row of one transactional id, or the reason why it cannot be described."""
+    """Return the row of one transactional id, with those of its partitions whose topics the client
+    may describe, or with the reason why it cannot be described."""
     row = RESPONSE.struct("TransactionState", transactional_id=transactional_id)
     try:
         broker.access.require(request, DESCRIBE_TRANSACTIONAL_ID, transactional_id)

@@ -13,7 +13,8 @@ from reference_impl.wire import ErrorCode
 
 
 def handle_end_quorum_epoch(broker: Broker, request: Request) -> Iterator[Effect]:
-    """Start an election soon, because the leader that sent this request has resigned."""
+    """Start an election soon, the sooner the earlier the leader names this node among its
+    successors, because the leader that sent this request has resigned."""
     quorum, body = broker.quorum, request.body
     # VALIDATE
     try:

@@ -18,7 +18,8 @@ FENCED_SINCE, EPOCH_PER_TRANSACTION_SINCE = 2, 5
 
 
 def handle_end_txn(broker: Broker, request: Request) -> Iterator[Effect]:
-    """Commit or abort the producer's transaction."""
+    """Commit or abort the producer's transaction. Answer once the decision is in the log; the
+    markers are written after that."""
     body, version = request.body, request.api_version
     try:
         broker.access.require(request, WRITE_TRANSACTIONAL_ID, body.transactional_id)

@@ -22,8 +22,9 @@ RESPONSE = definition("EnvelopeResponse")
 
 
 def handle_envelope(broker: Broker, request: Request) -> Iterator[Effect]:
-    """Let the controller handle the request in the envelope as if the original client had sent
-    it."""
+    """Let the controller handle the request in the envelope as if the original client had sent it.
+    Put the answer into an envelope, whose error is UNSUPPORTED_VERSION where the client's
+    connection must be closed."""
     try:
         # VALIDATE
         forwarded = take_from_envelope(broker, request)

@@ -17,7 +17,8 @@ RESPONSE = definition("ExpireDelegationTokenResponse")
 
 
 def handle_expire_delegation_token(controller: Controller, request: Request) -> Iterator[Effect]:
-    """Set the expiry of a token; remove the token if the period is negative."""
+    """Set the expiry of a token, and answer with it; remove the token if the period is negative.
+    Refuse a client that is neither its owner nor a renewer."""
     body = request.body
     answer = RESPONSE.new()
     try:

@@ -128,7 +128,7 @@ class PendingFetch:
     def answer(self, *, expired: bool) -> Generator[Effect, None, Struct | None]:
         """Read, and return the response if enough bytes or an error are there or the wait is over,
         else None. If the client's quota is used up, the response has no records and says how long
-        the client must wait."""
+        the client must wait. Give way to other requests in between."""
         if self._denied is None:
             asked = self._context.wanted
             self._denied = yield from denied_among(self._broker, self.request, asked)

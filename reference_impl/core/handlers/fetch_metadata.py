@@ -27,8 +27,9 @@ RESPONSE = definition("FetchResponse")
 
 
 def handle_fetch_metadata(broker: Broker, request: Request) -> Generator[Any, None, None]:
-    """Answer with the batches of the metadata log after the follower's end, and note its progress.
-    Wait up to max_wait_ms if there is nothing new."""
+    """Answer with the batches of the metadata log after the follower's end, with the point where
+    the logs diverge, or with the snapshot to fetch first; and note the follower's progress. Wait up
+    to max_wait_ms if there is nothing new."""
     quorum, body = broker.quorum, request.body
     # VALIDATE
     try:

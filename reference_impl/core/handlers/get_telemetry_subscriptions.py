@@ -19,7 +19,8 @@ ACCEPTED = (Compression.ZSTD, Compression.LZ4, Compression.GZIP, Compression.SNA
 
 
 def handle_get_telemetry_subscriptions(broker: Broker, request: Request) -> Iterator[Effect]:
-    """Answer with the client's id, the metrics that it shall push, and the interval."""
+    """Answer with the client's id, the metrics that it shall push, and the interval. Refuse a
+    client that asks again too early."""
     yield from broker.telemetry.parse_changes(request)
     try:
         # VALIDATE. DEDUPLICATE: a second request within an interval is refused. APPLY

@@ -16,7 +16,8 @@ RESPONSE = definition("HeartbeatResponse")
 
 
 def handle_heartbeat(broker: Broker, request: Request) -> Iterator[Effect]:
-    """Renew a member's session; the answer says whether it must join again."""
+    """Renew a member's session; the error code says whether it must join again. While the group is
+    being loaded, answer NONE."""
     code = ErrorCode.NONE
     try:
         # VALIDATE, APPLY (the session begins again). DEDUPLICATE: once more does no harm.

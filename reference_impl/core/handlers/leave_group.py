@@ -23,7 +23,8 @@ SEVERAL_MEMBERS_SINCE = 3
 
 
 def handle_leave_group(broker: Broker, request: Request) -> Iterator[Effect]:
-    """Remove members; each gets its own result."""
+    """Remove members from their group; each gets its own result. Refuse the whole request if the
+    client may not read the group, its id is empty, or it is not coordinated here."""
     rows = []
     try:
         # VALIDATE
@@ -69,7 +70,7 @@ def handle_leave_group(broker: Broker, request: Request) -> Iterator[Effect]:
 
 
 def members_in(request: Request) -> list[Struct]:
-    """Return the members that leave, in the form of version 3."""
+    """Return the members that leave, each in the form of version 3, which allows several."""
     if request.api_version < SEVERAL_MEMBERS_SINCE:
         return [REQUEST.struct("MemberIdentity", member_id=request.body.member_id)]
     members: list[Struct] = request.body.members

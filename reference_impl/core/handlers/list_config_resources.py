@@ -25,7 +25,8 @@ KNOWN = (TOPIC_RESOURCE, BROKER_RESOURCE, BROKER_LOGGER, CLIENT_METRICS_RESOURCE
 
 
 def handle_list_config_resources(broker: Broker, request: Request) -> Iterator[Effect]:
-    """Answer with the names of the resources that have a configuration, by type."""
+    """Answer with the names of the resources of the requested types, or of all: every broker and
+    topic, and the groups and metrics subscriptions that have a configuration."""
     # VALIDATE
     if not broker.access.may(request, DESCRIBE_CONFIGS_OF_CLUSTER):
         yield Respond(request, RESPONSE.new(error_code=ErrorCode.CLUSTER_AUTHORIZATION_FAILED))

@@ -16,7 +16,8 @@ RESPONSE = definition("ListGroupsResponse")
 
 
 def handle_list_groups(broker: Broker, request: Request) -> Iterator[Effect]:
-    """List groups, all or those in certain states or of certain types."""
+    """List the groups that this broker coordinates and the client may describe, all or those in
+    certain states or of certain types. Refuse the request while groups are being loaded."""
     # VALIDATE: a filter that matches nothing is no error. DEDUPLICATE, APPLY: nothing changes.
     states = {state.lower() for state in request.body.states_filter}
     types = {kind.lower() for kind in request.body.types_filter}

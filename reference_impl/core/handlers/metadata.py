@@ -29,8 +29,8 @@ TELL_NOTHING = (ErrorCode.UNKNOWN_TOPIC_ID, ErrorCode.TOPIC_AUTHORIZATION_FAILED
 
 
 def handle_metadata(broker: Broker, request: Request) -> Iterator[Effect]:
-    """Describe brokers and topics. Request the creation of a named topic that does not exist, if
-    that is allowed."""
+    """Describe the live brokers, and the named topics or all. Request the creation of a named topic
+    that does not exist, if that is allowed; a client must ask again for it."""
     # VALIDATE and APPLY (auto-creation) happen for each topic on its own.
     # DEDUPLICATE: a topic named twice is described once.
     alive = alive_brokers(broker, request)

@@ -26,7 +26,7 @@ TOPIC_IDS_SINCE = 10
 
 
 def handle_offset_commit(broker: Broker, request: Request) -> Iterator[Effect]:
-    """Store the offsets that a group commits."""
+    """Store the offsets that a group commits, and answer with an error code for each partition."""
     answer = RESPONSE.new()
     wanted: list[WantedCommit] = []
     for topic in request.body.topics:

@@ -19,7 +19,8 @@ RESPONSE = definition("OffsetDeleteResponse")
 
 
 def handle_offset_delete(broker: Broker, request: Request) -> Iterator[Effect]:
-    """Delete committed offsets of partitions that no member of the group reads."""
+    """Delete committed offsets of partitions that no member of the group reads, and answer with an
+    error code for each partition, or for the group."""
     body = RESPONSE.new()
     try:
         # VALIDATE

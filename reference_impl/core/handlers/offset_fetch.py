@@ -36,7 +36,8 @@ Rows = Generator[Effect, None, list[Struct]]
 
 
 def handle_offset_fetch(broker: Broker, request: Request) -> Iterator[Effect]:
-    """Answer with the offsets that groups have committed."""
+    """Answer with the offsets that groups have committed. Leave out a group's list of all topics
+    once the request has asked for it too often."""
     # VALIDATE happens for each group on its own. DEDUPLICATE, APPLY: reading changes nothing.
     # RESPOND
     asked: defaultdict[str, Repetitions] = defaultdict(Repetitions)

@@ -141,8 +141,9 @@ def why_nothing_is_appended(
 def append_one(
     broker: Broker, request: Request, topic: Struct, wanted: Struct
 ) -> Generator[Effect, None, tuple[Partition, AppendResult]]:
-    """Append one batch to one partition. Raise Refused if the partition is not led here, or the
-    batch may not be appended."""
+    """Append one batch to one partition, and return the partition and the result. Raise Refused if
+    the partition is not led here, or the batch may not be appended; the error has the log's start
+    offset where Kafka answers it."""
     # VALIDATE the request
     partition, data, header = yield from check_request(broker, request, topic, wanted)
     try:

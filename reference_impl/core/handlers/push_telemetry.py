@@ -18,7 +18,8 @@ RESPONSE = definition("PushTelemetryResponse")
 
 
 def handle_push_telemetry(broker: Broker, request: Request) -> Iterator[Effect]:
-    """Keep the metrics of a client that pushes under its subscription, at its interval."""
+    """Take the metrics of a client that pushes under its subscription, at its interval, and report
+    its first push to the operator. Refuse any other push."""
     yield from broker.telemetry.parse_changes(request)
     try:
         # VALIDATE. DEDUPLICATE: a second push within an interval is refused. APPLY

@@ -17,7 +17,8 @@ RESPONSE = definition("RenewDelegationTokenResponse")
 
 
 def handle_renew_delegation_token(controller: Controller, request: Request) -> Iterator[Effect]:
-    """Move the expiry of a token, at most to the end of its lifetime."""
+    """Move the expiry of a token, at most to the end of its lifetime, and answer with it. Refuse a
+    client that is neither its owner nor a renewer."""
     body = request.body
     answer = RESPONSE.new()
     try:

@@ -15,8 +15,8 @@ TOKENS_IN_REQUESTS_SINCE = 1
 
 
 def handle_sasl_handshake(broker: Broker, request: Request) -> Iterator[Effect]:
-    """Begin an exchange of SASL tokens by the requested mechanism, or refuse and list the enabled
-    mechanisms."""
+    """Begin an exchange of SASL tokens by the requested mechanism, or refuse the client and list
+    the enabled mechanisms. Answer ILLEGAL_SASL_STATE where no exchange may begin."""
     # VALIDATE
     session = broker.authentication.session_of(request)
     if session is None or not session.may_begin:

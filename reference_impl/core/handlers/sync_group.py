@@ -18,7 +18,8 @@ PROTOCOL_SINCE = 5
 
 
 def handle_sync_group(broker: Broker, request: Request) -> Iterator[Effect]:
-    """Take the assignment from the leader, and answer each member with its part of it."""
+    """Take the assignment from the group's leader, and answer each member with its part once that
+    is there."""
     try:
         # VALIDATE
         # [New in v5: KIP-559]

@@ -16,7 +16,8 @@ RESPONSE = definition("UnregisterBrokerResponse")
 
 
 def handle_unregister_broker(controller: Controller, request: Request) -> Iterator[Effect]:
-    """Remove the registration of a broker, which an administrator says will not come back."""
+    """Remove the registration of a broker, which an administrator says will not come back. Answer
+    with an error if there is none."""
     answer = RESPONSE.new(error_message=None)
     try:
         # VALIDATE, DEDUPLICATE (a removed broker is not registered), APPLY

@@ -17,7 +17,8 @@ RESPONSE = definition("UpdateFeaturesResponse")
 
 
 def handle_update_features(controller: Controller, request: Request) -> Iterator[Effect]:
-    """Set features to other levels, all of them or none."""
+    """Set features to other levels, all of them or none (validate_only: only check that this is
+    possible)."""
     body = request.body
     try:
         # VALIDATE

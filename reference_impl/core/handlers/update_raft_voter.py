@@ -21,7 +21,8 @@ RESPONSE = definition("UpdateRaftVoterResponse")
 
 
 def handle_update_raft_voter(broker: Broker, request: Request) -> Generator[Any, Any, None]:
-    """Replace the addresses and the supported versions of a voter by those that it reports."""
+    """Replace the addresses and the supported versions of a voter by those that it reports. Answer
+    with an error code, and with the leader as far as this node knows it."""
     quorum, body = broker.quorum, request.body
     code = ErrorCode.NONE
     try:

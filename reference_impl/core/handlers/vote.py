@@ -15,7 +15,8 @@ from reference_impl.wire import ErrorCode, Struct
 
 
 def handle_vote(broker: Broker, request: Request) -> Iterator[Effect]:
-    """Answer whether this voter grants its vote, or its pre-vote, to the candidate."""
+    """Answer whether this voter grants its vote, or its pre-vote, to the candidate. A vote is on
+    the disk before the answer; a newer epoch of the candidate becomes this node's."""
     quorum, body = broker.quorum, request.body
     # VALIDATE
     try:

@@ -20,7 +20,8 @@ RESPONSE = definition("WriteTxnMarkersResponse")
 
 def handle_write_txn_markers(broker: Broker, request: Request) -> Iterator[Effect]:
     """Write commit or abort markers into partitions, as the transaction coordinator that sent the
-    request has decided."""
+    request has decided. Answer with an error code for each partition, once every marker is on all
+    replicas that count or has failed."""
     may_write = broker.access.may(request, ALTER_CLUSTER) or broker.access.may(
         request, CLUSTER_ACTION
     )
