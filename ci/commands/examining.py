@@ -70,7 +70,8 @@ class Cluster:
     bug: Annotated[str | None, typer.Option(help="Plant a bug in the reference broker.")] = None
 
     def words(self) -> list[str]:
-        """Return the options of pytest that name the cluster."""
+        """Return the options of pytest that name the cluster. Raise UsageError if nothing names
+        one."""
         if self.bootstrap:
             words = ["--bootstrap", self.bootstrap]
         else:

@@ -61,7 +61,8 @@ def attack(
     attacked: Attacked, seconds: float | None, seed: int, frames: Sequence[str], steps: str | None
 ) -> int:
     """Fuzz the target for this long, or send again what a run has reported. Return the exit status:
-    0 if nothing is wrong, else 1. Raise UsageError if an option is unusable."""
+    0 if nothing is wrong; 1 if something is, or the target does not come back. Raise UsageError if
+    an option is unusable, or the target cannot be started."""
     from chaos.means import leftovers
     from chaos.values.protocols import TargetError
     from ci.conform import check_writable

@@ -170,7 +170,7 @@ class Nightly:
 
     def _attack(self, scenario: Scenario, own_ports: range, say: Say) -> Judged:
         """Make the run in a separate process, then judge it and draw its report here, one run at a
-        time."""
+        time. Return the verdict. Raise TargetError if there is no run to judge."""
         home = self._jobs_home / str(own_ports.start)
         job = Job.start(scenario, self.runs, home, own_ports)
         job.wait(self._interrupted, say)

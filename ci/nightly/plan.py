@@ -115,7 +115,8 @@ def check_targets(targets: Sequence[str]) -> None:
 
 
 def check_there(targets: Sequence[str]) -> None:
-    """Raise TargetError for a cluster of others that is not there, before anything is run."""
+    """Raise TargetError if one of the targets is a running cluster that does not answer. Call this
+    before anything is run."""
     for target in targets:
         cluster = parse_target(target)
         if isinstance(cluster, RunningTarget):

@@ -96,7 +96,8 @@ class Store:
         return self.home / "nights" / re.sub(r"[:+]", "", started) / FILE
 
     def nights(self) -> list[Night]:
-        """Return all stored nights, the oldest first."""
+        """Return all stored nights, the oldest first. Raise UsageError for a record that is
+        damaged."""
         return [Night.read(file) for file in sorted(self.home.glob(f"nights/*/{FILE}"))]
 
     def keep_history(self, run: Path, target: str, started: str) -> Path | None:

@@ -35,7 +35,8 @@ def build(data: ReportData, out: Path) -> Path:
 
 
 def report_run(run_dir: Path, out: Path | None = None) -> Path:
-    """Write the report of one run directory: report.html and summary.md inside it, or at `out`."""
+    """Write the report of one run directory, report.html (or `out`) with summary.md beside it, and
+    return the page's path. Raise UsageError if it is not a run directory."""
     run = run_report(load(run_dir), "run-1")
     data = ReportData(
         title=run.title,
@@ -56,8 +57,8 @@ def report_demo(
     components: Sequence[Component],
     lines: Sequence[tuple[str, str, bool | None]],
 ) -> Path:
-    """Write one report for a conformance run, chaos runs and canaries together. lines: (what was
-    done, its result, whether that is as expected)."""
+    """Write one report for a conformance run, chaos runs and canaries together, and return `out`.
+    lines: (what was done, its result, whether that is as expected; None: not judged)."""
     examinations = tuple(examination(each, n) for n, each in enumerate(conformance, 1))
     told = tuple(run_report(load(path), f"run-{n}") for n, path in enumerate(runs, 1))
     planted = tuple(

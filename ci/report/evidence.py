@@ -25,7 +25,8 @@ NUMBER = re.compile(r"(?<![\w-])\d+")
 
 
 def rows_of(run: Recorded, anomalies: Iterable[Anomaly]) -> dict[int, list[dict[str, Any]]]:
-    """Return op_id -> its rows of the history, for every operation that these anomalies name."""
+    """Return op_id -> its rows of the history, for the first OPERATIONS_MAX operations that each of
+    these anomalies names."""
     wanted = sorted({op for anomaly in anomalies for op in anomaly.operations[:OPERATIONS_MAX]})
     if run.rows is None or not wanted:
         return {}

@@ -44,7 +44,8 @@ def check_places(sarif: Path | None, summary: Path | None) -> None:
 
 
 def check_place(option: str, path: Path | None) -> None:
-    """Raise UsageError if the file cannot be written. Make its folder, but leave no empty file."""
+    """Raise UsageError if the file cannot be written. Make its folder, but leave no empty file. Do
+    nothing without a path."""
     if path is None:
         return
     leave_no_empty(path.parent)

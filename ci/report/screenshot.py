@@ -12,8 +12,8 @@ from ci.report.browser import open_page
 
 
 def screenshot(page: Path, picture: Path, width: int = 1240, height: int = 1500) -> Path:
-    """Write the first `height` pixels of a page as PNG. Raise UsageError if that is not
-    possible."""
+    """Write the first `height` pixels of a page as PNG, and return the picture's path. Raise
+    UsageError if that is not possible."""
     if not page.is_file():
         raise UsageError(f"{page}: no such report; `touchstone report RUN` draws one")
     picture.parent.mkdir(parents=True, exist_ok=True)

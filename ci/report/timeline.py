@@ -112,8 +112,8 @@ def axis(run: Recorded) -> Axis:
 
 
 def merged(operations: pl.DataFrame, gap_s: float, bars_max: int = BARS_MAX) -> pl.DataFrame:
-    """Join adjacent operations that are at most gap_s apart; increase gap_s until at most bars_max
-    bars are left."""
+    """Join adjacent operations that are at most gap_s seconds apart, and return the bars; increase
+    gap_s until at most bars_max of them are left."""
     key = ["process", "kind", "outcome", "open"]
     ordered = operations.sort(*key, "start").with_columns(
         reach=pl.col("end").cum_max().shift(1).over(key)
