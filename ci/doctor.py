@@ -63,8 +63,8 @@ class Check:
 
 
 def succeeds(*command: str) -> bool:
-    """Return whether a harmless command exits 0 within PROBE_TIMEOUT_S; False if it cannot be
-    run."""
+    """Return whether a harmless command exits 0 within PROBE_TIMEOUT_S. Return False if it
+    cannot be run."""
     try:
         done = subprocess.run(
             command, stdin=subprocess.DEVNULL, capture_output=True, timeout=PROBE_TIMEOUT_S
