@@ -84,7 +84,8 @@ class Leadership:
     def fetched(
         self, replica: ReplicaKey, offset: int, own_end: int, now_ms: int, wall_ms: int
     ) -> None:
-        """Record the log end and the time of a fetch by a voter or an observer."""
+        """Record the log end and the time of a fetch by a voter or an observer. If the replica has
+        lost its log, the end is lower than before: what it had then does not count any more."""
         progress = self.progress_of(replica)
         if progress is None:
             progress = self._observers.setdefault(replica, Progress())
@@ -92,7 +93,7 @@ class Leadership:
             progress.caught_up_at_wall_ms = wall_ms
         elif offset >= progress.leader_end_offset >= 0:
             progress.caught_up_at_wall_ms = progress.fetched_at_wall_ms
-        progress.end_offset = max(progress.end_offset, offset)
+        progress.end_offset = offset
         progress.fetched_at_ms, progress.fetched_at_wall_ms = now_ms, wall_ms
         progress.leader_end_offset = own_end
 

@@ -9,13 +9,15 @@ from collections.abc import Callable, Iterable
 
 import pytest
 
+from reference_impl.core.quorum.leadership import Leadership
 from reference_impl.core.quorum.quorum import Quorum
 from reference_impl.core.quorum.states import State
-from reference_impl.core.quorum.voters.voter_set import ReplicaKey
+from reference_impl.core.quorum.voters.voter_set import ReplicaKey, Voter, voters_of
 from reference_impl.core.rules import Rules
 from reference_impl.core.rules.agreeing import LogEnd
 from reference_impl.core.tests.cluster import Cluster
 from reference_impl.core.tests.hostile_quorum import FORGETFUL, Broken, Schedule
+from reference_impl.wire import ZERO_UUID
 
 
 @pytest.mark.parametrize("voters", [3, 5])
@@ -40,6 +42,14 @@ def test_observers_learn_what_is_committed_and_never_vote(seed: int) -> None:
     schedule = Schedule(seed, 3, observers=2)
     schedule.run(seconds=10)
     assert len(schedule.watcher.committed) > 5
+
+
+def test_a_voter_that_has_lost_its_log_counts_with_what_it_has_now() -> None:
+    leadership = Leadership(1, voters_of(*(Voter(node) for node in range(1, 6))), 0, 0)
+    for node, end in ((2, 100), (3, 50), (4, 50), (2, 0), (3, 100)):
+        leadership.fetched((node, ZERO_UUID), end, 100, 0, 0)
+    assert Rules().committed_end(leadership.ends(100), 0) == 50, "two of five have the records"
+    assert [node for node, _ in leadership.by_progress()] == [3, 4, 2, 5]
 
 
 class ServeNoSnapshots(Rules):
