@@ -19,6 +19,7 @@ from reference_impl.core.controller.image.registrations import (
     Features,
 )
 from reference_impl.core.controller.records import config_record
+from reference_impl.core.quorum.voters.version_upgrade import reason_against_upgrade, upgrade
 from reference_impl.core.quorum.voters.voter_set import KRAFT_VERSIONS
 from reference_impl.core.refused import Refused
 from reference_impl.core.storage import StorageError
@@ -90,12 +91,23 @@ def records_of_update(controller: Controller, updates: Sequence[Struct]) -> list
                 ErrorCode.INVALID_UPDATE_VERSION,
                 f"Invalid update version {level} for feature {name}. {problem}",
             )
-        if name == KRAFT:  # its level is a record of the quorum, and is the same
+        if name == KRAFT:  # its level is a record of the quorum (`upgrade_quorum`)
             continue
         records.append(definition("FeatureLevelRecord").new(name=name, feature_level=level))
         if name == ELIGIBLE_REPLICAS and level > 0:
             records += safety_records(controller)
     return records
+
+
+def upgrade_quorum(controller: Controller, updates: Sequence[Struct]) -> list[Struct]:
+    """Raise `kraft.version` if one of these updates, which `records_of_update` has checked, asks
+    for it. Return the record to write after it, for whose offset the answer waits. Raise
+    StorageError."""
+    level = next((each.max_version_level for each in updates if each.feature == KRAFT), 0)
+    if level <= controller.metadata.log.voters.latest.kraft_version:
+        return []
+    upgrade(controller.metadata, level)
+    return [definition("NoOpRecord").new()]
 
 
 def _problem_with(controller: Controller, update: Struct) -> str | None:
@@ -123,7 +135,7 @@ def _problem_with(controller: Controller, update: Struct) -> str | None:
     if name == KRAFT and level != current:
         if level < current:
             return "Can't downgrade the version of this feature."
-        return "This version of the controller cannot upgrade a quorum whose voters are configured."
+        return reason_against_upgrade(controller.metadata, level)
     return None
 
 

@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from reference_impl.core.controller.controller import Controller
-from reference_impl.core.controller.features import records_of_update
+from reference_impl.core.controller.features import records_of_update, upgrade_quorum
 from reference_impl.core.effects import Effect, Respond
 from reference_impl.core.events import Request
 from reference_impl.core.refused import Refused
@@ -36,7 +36,7 @@ def handle_update_features(controller: Controller, request: Request) -> Iterator
     # DEDUPLICATE: a level that is in force already is set again, which changes nothing.
     # APPLY
     if not body.validate_only:
-        controller.write(records)
+        controller.write([*upgrade_quorum(controller, body.feature_updates), *records])
     # RESPOND
     answer = RESPONSE.new(error_message=None)
     # [Modified in v2: KIP-1022] There are no results of single features any more.

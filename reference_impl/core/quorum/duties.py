@@ -196,17 +196,20 @@ def follow(quorum: Quorum) -> Duty:
 
 
 def mind_own_vote(quorum: Quorum) -> Duty:
-    """Report changed addresses of this voter to the leader, after every fetch time-out. A
-    controller that is not a voter asks to become one, if it may do so by itself; if it is one with
-    another directory, it first asks to remove that voter (KIP-853; KIP-1186;
+    """Report changed addresses of this voter to the leader; report them once to each leader while
+    the configuration names the voters, since the leader needs them to raise `kraft.version`. A
+    controller that is not a voter asks to become one, if it may do so by itself (KIP-853; KIP-1186;
     KafkaRaftClient.pollFollower)."""
-    turn, leader = quorum.turn, quorum.leader_id
+    turn, leader, is_told = quorum.turn, quorum.leader_id, False
     assert leader is not None
     while quorum.turn == turn:
         yield Later(quorum.settings.fetch_timeout_ms)
         composition = quorum.log.voters.latest
         known = composition.voters.get(quorum.node_id)
-        if quorum.turn != turn or composition.kraft_version == 0 or known == quorum.own_voter:
+        is_configured = composition.kraft_version == 0
+        if quorum.turn != turn or known == quorum.own_voter:
+            continue
+        if is_configured and (is_told or not quorum.is_voter):
             continue
         if quorum.is_voter:
             request = ApiKey.UPDATE_RAFT_VOTER, messages.update_voter_request(quorum)
@@ -218,9 +221,10 @@ def mind_own_vote(quorum: Quorum) -> Duty:
             request = ApiKey.ADD_RAFT_VOTER, messages.add_voter_request(quorum)
         timeout_ms = quorum.settings.request_timeout_ms
         try:
-            yield Answer(leader, *request, timeout_ms, Lane.QUORUM)
+            answer = yield Answer(leader, *request, timeout_ms, Lane.QUORUM)
         except Unanswered:
             continue  # the next turn of this loop asks again, as after a refusal
+        is_told = is_configured and answer.error_code == ErrorCode.NONE
 
 
 def fetch_once(quorum: Quorum, node: int) -> Generator[Any, Any, bool]:

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from reference_impl.core.quorum.voters.voter_set import ReplicaKey, Voters
+from reference_impl.core.quorum.voters.voter_set import ReplicaKey, Voter, Voters
 
 OBSERVER_SESSION_MS = 300_000
 """DescribeQuorum lists an observer for this many milliseconds after its last fetch."""
@@ -44,6 +44,9 @@ class Leadership:
         self.followers: dict[int, Progress] = {}
         """The progress of the other voters."""
         self._node_id, self._voters = node_id, voters
+        self.told_voters: dict[int, Voter] = dict(voters)
+        """The voters as they have reported themselves to this leader. Until a voter has, its entry
+        is the configured one, without its directory and its levels of `kraft.version`."""
         self._observers: dict[ReplicaKey, Progress] = {}
         self.take_voters(voters)
 
@@ -52,10 +55,13 @@ class Leadership:
         to be one (LeaderState.updateVoterAndObserverStates)."""
         known = dict(self._observers)
         known |= {self._voters[node].key: state for node, state in self.followers.items()}
-        self._voters, self.followers = voters, {}
+        before, self._voters, self.followers = self._voters, voters, {}
         for voter in voters.values():
             if voter.node_id != self._node_id:
-                self.followers[voter.node_id] = known.pop(voter.key, Progress())
+                old = before.get(voter.node_id)
+                # A configured voter has no directory: it stays the same when it gets its own.
+                key = old.key if old is not None and old.is_replica(voter.key) else voter.key
+                self.followers[voter.node_id] = known.pop(key, Progress())
         self._observers = known
 
     @property

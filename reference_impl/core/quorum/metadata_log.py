@@ -32,6 +32,7 @@ from reference_impl.core.quorum.voters.voter_set import (
     CONFIGURED,
     VoterHistory,
     Voters,
+    version_record,
     voters_record,
 )
 from reference_impl.core.rules.agreeing import LogEnd
@@ -181,10 +182,13 @@ class MetadataLog:
             records += composition.control_records()
         self._append_controls(records, epoch, now_ms)
 
-    def append_voters(self, voters: Voters, epoch: int, now_ms: int) -> int:
-        """Append the record of new voters, which are in force from here on, and return the offset
-        after it. Raise StorageError."""
-        self._append_controls([voters_record(voters)], epoch, now_ms)
+    def append_voters(self, voters: Voters, epoch: int, now_ms: int, level: int = 1) -> int:
+        """Append the record of new voters, which are in force from here on, after that of a new
+        level of `kraft.version`. Return the offset after them. Raise StorageError."""
+        records = [voters_record(voters)]
+        if level != self.voters.latest.kraft_version:
+            records.insert(0, version_record(level))
+        self._append_controls(records, epoch, now_ms)
         return self.end_offset
 
     def _append_controls(self, records: Sequence[Record], epoch: int, now_ms: int) -> None:

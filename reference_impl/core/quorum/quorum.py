@@ -264,6 +264,8 @@ class Quorum(QuorumState):
         election = replace(self.election, leader_id=self.node_id)
         now_ms = self.moment.monotonic_ms
         self.leadership = Leadership(self.node_id, self.voters, self.end_offset, now_ms)
+        if self.is_voter:
+            self.leadership.told_voters[self.node_id] = self.own_voter
         patience_ms = None if self._is_alone else self.settings.quorum_patience_ms
         self._move(Move.MAJORITY_GRANTED, election, patience_ms)
         self.log.begin_epoch(self.node_id, granting, self.epoch, self.moment.now_ms)
@@ -299,11 +301,11 @@ class Quorum(QuorumState):
         if not self.is_voter and self.log.voters.latest.offset < self.high_watermark:
             self.resign()  # its own removal is committed (RemoveVoterHandler.highWatermarkUpdated)
 
-    def change_voters(self, voters: Voters) -> int:
-        """Append new voters as the leader, which are in force at once. Return the offset after
-        the record. Raise StorageError."""
+    def change_voters(self, voters: Voters, level: int = 1) -> int:
+        """Append new voters as the leader, which are in force at once, with this level of
+        `kraft.version`. Return the offset after the record. Raise StorageError."""
         assert self.leadership is not None
-        end_offset = self.log.append_voters(voters, self.epoch, self.moment.now_ms)
+        end_offset = self.log.append_voters(voters, self.epoch, self.moment.now_ms, level)
         self.leadership.take_voters(voters)
         self._wait(None if self._is_alone else self.settings.quorum_patience_ms)
         self._moved(self)

@@ -98,6 +98,12 @@ class Agreeing:
         (KIP-853; LeaderState.isReplicaCaughtUp)."""
         return caught_up_ms > 0 and now_ms - caught_up_ms < CAUGHT_UP_MS
 
+    def may_raise_version(self, level: int, supported: Iterable[tuple[int, int]]) -> bool:
+        """Return whether the quorum may work at this level of `kraft.version`: every voter has
+        reported that it supports it. One that does not would stop at the record of the level, and
+        not be there for a majority (KIP-853; LeaderState.maybeAppendUpgradedKRaftVersion)."""
+        return all(least <= level <= most for least, most in supported)
+
     def has_lost_quorum(self, silent_ms: int, patience_ms: int) -> bool:
         """Return whether a leader must resign, because no majority has fetched for this long: it
         cannot commit, and the others may have a newer leader (KAFKA-15489;

@@ -71,7 +71,7 @@ def test_version_0_says_in_another_field_that_a_feature_may_go_down() -> None:
         ((TRANSACTIONS, 1), 0, "does not support the given upgrade type"),
         (("share.version", 1), UPGRADE, "Local controller 1 does not support this feature"),
         ((METADATA, 29), UNSAFE_DOWNGRADE, "only supports versions 30-30"),
-        ((KRAFT, 1), UPGRADE, "cannot upgrade a quorum whose voters are configured"),
+        ((KRAFT, 2), UPGRADE, "only supports versions 0-1"),
     ],
 )
 def test_levels_that_a_feature_cannot_have_change_nothing(

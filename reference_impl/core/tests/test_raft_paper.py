@@ -21,7 +21,12 @@ from reference_impl.core.quorum.voters.voter_set import Voter, VoterHistory, vot
 from reference_impl.core.rules import Rules
 from reference_impl.core.rules.agreeing import Agreeing
 from reference_impl.core.storage import MemoryStorage
-from reference_impl.core.tests import test_catching_up, test_quorum, test_voter_changes
+from reference_impl.core.tests import (
+    test_catching_up,
+    test_quorum,
+    test_quorum_upgrade,
+    test_voter_changes,
+)
 from reference_impl.core.tests.cluster import START_MS, Cluster
 from reference_impl.core.tests.hostile_quorum import Broken, Watcher
 from reference_impl.core.tests.node_identities import format_directory
@@ -226,7 +231,13 @@ def states(cluster: Cluster, nodes: Iterable[int], ms: int) -> list[str]:
 
 
 def test_each_decision_of_a_voter_has_a_planted_bug_in_a_test() -> None:
-    tests = (test_quorum, test_catching_up, test_voter_changes, sys.modules[__name__])
+    tests = (
+        test_quorum,
+        test_catching_up,
+        test_voter_changes,
+        test_quorum_upgrade,
+        sys.modules[__name__],
+    )
     planted = [
         bug
         for test in tests

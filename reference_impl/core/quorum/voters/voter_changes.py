@@ -68,16 +68,19 @@ def remove_voter(quorum: Quorum, key: ReplicaKey, timeout_ms: int) -> Change:
 
 
 def update_voter(quorum: Quorum, voter: Voter, timeout_ms: int) -> Change:
-    """Store the addresses that a voter has now, and wait until they are committed; do nothing for
-    addresses that are known, or where the configuration names the voters. Raise Refused if it is
-    not a voter, or the voters cannot be changed now."""
+    """Store the addresses that a voter has now: in the log, or only with the leader while the
+    configuration names the voters (`version_upgrade.py`). Raise Refused if it is not a voter."""
     end_ms, turn = quorum.moment.monotonic_ms + timeout_ms, quorum.turn
     with changing(quorum):
         known = quorum.voters.get(voter.node_id)
         _check_level(quorum, voter, voter.kraft_versions)
         if known is None or not known.is_replica(voter.key):
             raise Refused(ErrorCode.VOTER_NOT_FOUND)
-        if known == voter or quorum.log.voters.latest.kraft_version == 0:
+        if quorum.log.voters.latest.kraft_version == 0:
+            assert quorum.leadership is not None
+            quorum.leadership.told_voters[voter.node_id] = voter
+            return
+        if known == voter:
             return
         end_offset = quorum.change_voters(
             voters_of(*{**quorum.voters, voter.node_id: voter}.values())

@@ -80,9 +80,7 @@ class Composition:
 
     def control_records(self) -> Iterator[Record]:
         """Yield the control records that name these voters."""
-        version = VERSION_RECORD.new(k_raft_version=self.kraft_version)
-        value = VERSION_RECORD.encode(version, RECORDS_VERSION)
-        yield control_record(ControlRecordType.KRAFT_VERSION, value)
+        yield version_record(self.kraft_version)
         yield voters_record(self.voters)
 
 
@@ -150,6 +148,12 @@ def voter_in(row: Struct) -> Voter:
         {each.name: Endpoint(each.host, each.port) for each in row.endpoints},
         (levels.min_supported_version, levels.max_supported_version),
     )
+
+
+def version_record(level: int) -> Record:
+    """Return the control record that sets the level of `kraft.version`."""
+    value = VERSION_RECORD.encode(VERSION_RECORD.new(k_raft_version=level), RECORDS_VERSION)
+    return control_record(ControlRecordType.KRAFT_VERSION, value)
 
 
 def voters_record(voters: Voters) -> Record:
