@@ -277,6 +277,30 @@ def test_the_most_specific_quota_decides(wire: Wire, examined: Examined) -> None
             expect(throttles[-1], 0, f"throttle under {dict(specific)}, not {dict(general)}")
 
 
+@pytest.mark.parametrize("kind", [CLIENT_ID, USER])
+@case(
+    "QUOT-02",
+    "Produce",
+    spec="KIP-55, Quota Configuration; ClientQuotaManager",
+    priority="P1",
+    config=SECURED,
+)
+def test_a_default_quota_counts_each_client_alone(
+    wire: Wire, examined: Examined, kind: str
+) -> None:
+    """A default quota lets each client id, or each user, send as much as it says: one that is over
+    it throttles no other."""
+    topic = wire.create_topic()
+    greedy, modest = (
+        Client(wire, come_in_as(wire, examined, user), wire.new_name("client"))
+        for user in ("alice", "bob")
+    )
+    with quota(wire, {kind: None}, producer_byte_rate=RATE):
+        throttle_ms = greedy.produce_too_much(topic).throttle_time_ms
+        expect_that(throttle_ms > 0, "throttle of the greedy client", "some", throttle_ms)
+        expect(modest.throttle_of(topic, RATE), 0, "throttle of the other client")
+
+
 PERCENTAGE = "request_percentage"
 LEAST = 0.01
 """Per cent of one thread's time: a few requests of any client exceed it."""

@@ -94,10 +94,10 @@ def offset_of(wire: Wire, group: str, topic: Topic) -> int:
     return committed(wire, group, topic).offset
 
 
-def stable_offset_of(wire: Wire, group: str, topic: Topic) -> Struct:
+def stable_offset_of(wire: Wire, group: str, topic: Topic, version: int | None = None) -> Struct:
     """Return the group's position as a consumer with require_stable reads it, once no transaction
     is pending."""
-    version = wire.version("OffsetFetch", 8, 9)
+    version = wire.version("OffsetFetch", 8, 9) if version is None else version
     wanted = [position(group, {topic: [0]})]
     return eventually(  # type: ignore[no-any-return]
         lambda: (

@@ -25,7 +25,7 @@ SPEC = "KIP-98, WriteTxnMarkersRequest"
 def test_a_marker_for_an_unknown_partition_is_refused(wire: Wire, version: int) -> None:
     """A marker for a partition that does not exist gets UNKNOWN_TOPIC_OR_PARTITION (3)."""
     producer, topic = Producer.ready(wire), wire.create_topic()
-    code = write_marker(wire, topic, producer.producer_id, producer.epoch, version, partition=9)
+    code = write_marker(wire, topic, (producer.producer_id, producer.epoch), version, partition=9)
     expect(code, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, "error")
 
 
@@ -42,9 +42,9 @@ def test_a_former_coordinator_writes_no_marker(wire: Wire, version: int) -> None
     producer, topic = Producer.ready(wire), wire.create_topic()
     producer.add_and_send(topic, b"a")
     name = (producer.producer_id, producer.epoch)
-    expect(write_marker(wire, topic, *name, version, coordinator_epoch=9), 0, "error, epoch 9")
+    expect(write_marker(wire, topic, name, version, coordinator_epoch=9), 0, "error, epoch 9")
     end = wire.end_offset(topic)
-    code = write_marker(wire, topic, *name, version, coordinator_epoch=8)
+    code = write_marker(wire, topic, name, version, coordinator_epoch=8)
     expect(code, ErrorCode.TRANSACTION_COORDINATOR_FENCED, "error, epoch 8")
     expect(wire.end_offset(topic), end, "end offset afterwards")
     expect(state_of(wire, topic, producer).coordinator_epoch, 9, "coordinator epoch told")
@@ -59,10 +59,38 @@ def test_a_marker_of_an_older_epoch_is_refused(wire: Wire, version: int) -> None
     producer, topic = Producer.ready(wire), wire.create_topic()
     producer.init()
     producer.add_and_send(topic, b"a")
-    code = write_marker(wire, topic, producer.producer_id, producer.epoch - 1, version)
+    code = write_marker(wire, topic, (producer.producer_id, producer.epoch - 1), version)
     expect(code, ErrorCode.INVALID_PRODUCER_EPOCH, "error")
     found = wire.fetch(topic, 0, isolation_level=READ_COMMITTED)
     expect((found.last_stable_offset, found.high_watermark), (0, 1), "(stable offset, watermark)")
+
+
+@case(
+    "TXN-64",
+    "WriteTxnMarkers",
+    versions=(2, 2),
+    spec="KIP-1228; KIP-890, part 2; class ProducerAppendInfo, checkProducerEpoch",
+    priority="P2",
+)
+def test_a_marker_that_raises_the_epoch_cannot_have_that_of_the_records(
+    wire: Wire, version: int
+) -> None:
+    """A marker of transaction version 2 has a later epoch than the records that it ends: with
+    theirs it gets INVALID_PRODUCER_EPOCH (47), and the transaction stays open; with the next one it
+    ends the transaction, and the same marker again gets no error."""
+    producer, topic = Producer.ready(wire), wire.create_topic()
+    producer.add_and_send(topic, b"a")
+
+    def mark(epoch: int) -> int:
+        name = (producer.producer_id, epoch)
+        return write_marker(wire, topic, name, version, transaction_version=2)
+
+    expect(mark(producer.epoch), ErrorCode.INVALID_PRODUCER_EPOCH, "error, the records' epoch")
+    start = state_of(wire, topic, producer).current_txn_start_offset
+    expect(start, 0, "start of the open transaction")
+    expect(mark(producer.epoch + 1), ErrorCode.NONE, "error, the next epoch")
+    wait_until_ended(wire, topic)
+    expect(mark(producer.epoch + 1), ErrorCode.NONE, "error of the same again")
 
 
 @case("TXN-53", "WriteTxnMarkers", spec="KIP-664, Aborting Transactions", priority="P1")
@@ -80,8 +108,7 @@ def test_an_administrator_ends_a_hanging_transaction(wire: Wire, version: int) -
     code = write_marker(
         wire,
         topic,
-        told.producer_id,
-        told.producer_epoch,
+        (told.producer_id, told.producer_epoch),
         version,
         coordinator_epoch=max(told.coordinator_epoch, 0),
     )
@@ -124,9 +151,9 @@ def test_a_marker_that_is_written_again_is_accepted(wire: Wire, version: int) ->
     producer, topic = Producer.ready(wire), wire.create_topic()
     producer.add_and_send(topic, b"a")
     name = (producer.producer_id, producer.epoch)
-    expect(write_marker(wire, topic, *name, version), ErrorCode.NONE, "error of the marker")
+    expect(write_marker(wire, topic, name, version), ErrorCode.NONE, "error of the marker")
     wait_until_ended(wire, topic)
-    expect(write_marker(wire, topic, *name, version), ErrorCode.NONE, "error of the same again")
+    expect(write_marker(wire, topic, name, version), ErrorCode.NONE, "error of the same again")
     wait_until_ended(wire, topic)
     expect(state_of(wire, topic, producer).current_txn_start_offset, -1, "open transaction")
     expect(len(committed_values(wire, topic)) <= 1, True, "at most the one record is read")

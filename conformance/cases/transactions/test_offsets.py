@@ -150,3 +150,24 @@ def test_a_deleted_group_gets_no_offsets_from_its_transaction(wire: Wire, versio
     producer.commit()
     found = stable_offset_of(wire, group, topic)
     expect((found.error_code, found.committed_offset), (0, -1), "(error, offset) after the end")
+
+
+@case(
+    "TXN-65",
+    "OffsetFetch",
+    versions=(8, 10),
+    spec="KIP-848, topic ids; class OffsetMetadataManager, onPartitionsDeleted",
+    priority="P1",
+)
+def test_a_new_topic_gets_no_offsets_that_were_pending_for_the_old_one(
+    wire: Wire, version: int
+) -> None:
+    """If a topic is deleted while a transaction's offset for it is pending, and created again, the
+    commit of the transaction leaves no offset for the new topic."""
+    producer, old, group = Producer.ready(wire), wire.create_topic(), wire.new_name("group")
+    commit_in_transaction(producer, group, old, 5)
+    wire.delete_topic(old)
+    new = wire.create_topic(name=old.name)
+    producer.commit()
+    found = stable_offset_of(wire, group, new, version)
+    expect((found.error_code, found.committed_offset), (0, -1), "(error, offset) after the end")
