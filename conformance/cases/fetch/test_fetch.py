@@ -252,7 +252,11 @@ def test_a_newer_leader_epoch_than_the_brokers_is_refused(wire: Wire, version: i
 
 
 @case(
-    "FETCH-18", "Fetch", versions=(9, 18), spec="KIP-320, Fetch; class FetchRequest, optionalEpoch"
+    "FETCH-45",
+    "Fetch",
+    versions=(9, 18),
+    spec="KIP-320, Fetch; class FetchRequest, optionalEpoch",
+    priority="P2",
 )
 def test_every_negative_leader_epoch_is_none(wire: Wire, version: int) -> None:
     """A fetch whose current_leader_epoch is -2 is served, as with -1: it names no epoch."""
