@@ -12,6 +12,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from reference_impl.client.kernel import Kernel
+from reference_impl.client.rules.numbering import is_later
 from reference_impl.client.values import ProducerRecord, TopicPartition
 from reference_impl.wire import HEADER_BYTES, TRANSACTIONAL_BIT, Compression, Record, RecordBatch
 
@@ -175,7 +176,7 @@ class Accumulator:
             while (
                 position < len(queue)
                 and queue[position].has_sequence
-                and queue[position].base_sequence < batch.base_sequence
+                and is_later(batch.base_sequence, queue[position].base_sequence)
             ):
                 position += 1
         queue.insert(position, batch)

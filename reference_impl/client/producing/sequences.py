@@ -16,6 +16,7 @@ from dataclasses import dataclass, field
 
 from reference_impl.client.producing.accumulator import Batch, ProducerIdAndEpoch
 from reference_impl.client.rules import CORRECT, ClientRules
+from reference_impl.client.rules.numbering import is_later
 from reference_impl.client.values import TopicPartition
 
 EPOCH_MAX = 32767
@@ -112,7 +113,8 @@ class Sequences:
         """Note that a batch is in the log, from this offset on (-1: unknown), and forget it."""
         numbers = self.of(batch.partition)
         if batch.writer == numbers.writer:
-            numbers.last_acked_sequence = max(numbers.last_acked_sequence, batch.last_sequence)
+            if is_later(batch.last_sequence, numbers.last_acked_sequence):
+                numbers.last_acked_sequence = batch.last_sequence
             if base_offset >= 0:
                 last_offset = base_offset + len(batch.sends) - 1
                 numbers.last_acked_offset = max(numbers.last_acked_offset, last_offset)
@@ -134,7 +136,8 @@ class Sequences:
         """Note a batch that timed out, so that it is not known whether it was written."""
         numbers = self.of(batch.partition)
         after = self.rules.sequence_after(batch.last_sequence, 1)
-        numbers.unresolved_after = max(numbers.unresolved_after or 0, after)
+        if numbers.unresolved_after is None or is_later(after, numbers.unresolved_after):
+            numbers.unresolved_after = after
 
     def gaps(self) -> list[TopicPartition]:
         """Return the partitions in which a batch was lost. Mark the others as resolved, except

@@ -8,6 +8,12 @@ SEQUENCES = 1 << 31
 LOST = frozenset({ErrorCode.UNKNOWN_PRODUCER_ID, ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER})
 
 
+def is_later(sequence: int, other: int) -> bool:
+    """Return whether a sequence number comes after another of the same partition: 0 follows
+    2^31 - 1, and every number follows -1, which means that there was none."""
+    return 0 < (sequence - other) % SEQUENCES < SEQUENCES // 2
+
+
 class Numbering:
     """Decisions on the numbers by which a broker tells a retry from a new batch."""
 

@@ -9,8 +9,9 @@ import pytest
 from reference_impl.client import calls
 from reference_impl.client.errors import ClientError, SendError
 from reference_impl.client.producer import Producer
+from reference_impl.client.rules.numbering import SEQUENCES
 from reference_impl.client.tests.script import Script
-from reference_impl.client.values import ProducerRecord, RecordMetadata
+from reference_impl.client.values import ProducerRecord, RecordMetadata, TopicPartition
 from reference_impl.wire import ApiKey, Compression, ErrorCode, response_definition
 
 
@@ -146,6 +147,52 @@ def test_a_batch_that_timed_out_in_flight_leaves_a_gap_which_a_new_epoch_closes(
     assert script.results[lost].name == "TIMEOUT"
     script.call(send("b"))
     batch = script.produced(script.wait_for(ApiKey.PRODUCE))[0]
+    assert (batch.producer_epoch, batch.base_sequence) == (1, 0)
+
+
+def about_to_wrap(last_acked_sequence: int, **config: Any) -> Script:
+    """Return an idempotent producer whose last acknowledged record had this sequence."""
+    script = idempotent(**config)
+    numbers = script.machine._sequences.of(TopicPartition("t", 0))  # type: ignore[attr-defined]
+    numbers.last_acked_sequence = last_acked_sequence
+    numbers.next_sequence = last_acked_sequence + 1
+    return script
+
+
+def test_batches_on_both_sides_of_the_wrap_are_sent_again_in_their_order() -> None:
+    script = about_to_wrap(SEQUENCES - 2)
+    calls_made = [script.call(send(text)) for text in "ab"]
+    for _ in calls_made:
+        script.reply_produce(error=ErrorCode.NOT_LEADER_OR_FOLLOWER)
+    for base_offset, sequence in ((1, SEQUENCES - 1), (2, 0)):
+        again = script.wait_for(ApiKey.PRODUCE)
+        assert script.produced(again)[0].base_sequence == sequence
+        script.answer_produce(again, base_offset)
+    assert [script.results[number].offset for number in calls_made] == [1, 2]
+
+
+def test_a_sequence_that_is_lost_after_the_wrap_starts_over_at_once() -> None:
+    script = about_to_wrap(SEQUENCES - 2)
+    for base_offset, text in enumerate("ab"):
+        script.call(send(text))
+        script.reply_produce(base_offset)
+    script.call(send("c"))
+    script.reply_produce(error=ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER)
+    batch = script.produced(script.wait_for(ApiKey.PRODUCE))[0]
+    assert (batch.producer_epoch, batch.base_sequence) == (1, 0)
+
+
+def test_a_batch_after_two_of_unknown_outcome_starts_over_across_the_wrap() -> None:
+    script = about_to_wrap(SEQUENCES - 3, delivery_timeout_ms=500, request_timeout_ms=500)
+    lost = [script.call(send(text)) for text in "ab"]
+    script.wait(300)
+    script.call(send("c"))
+    script.wait(200)
+    assert [script.results[number].name for number in lost] == ["TIMEOUT", "TIMEOUT"]
+    script.answer_produce(
+        script.wait_for(ApiKey.PRODUCE), error=ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER
+    )
+    batch = script.produced(script.wait_for(ApiKey.PRODUCE, 200))[0]
     assert (batch.producer_epoch, batch.base_sequence) == (1, 0)
 
 
