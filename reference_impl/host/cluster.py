@@ -32,6 +32,8 @@ from reference_impl.host.settings.properties import write_private
 HOST = "127.0.0.1"
 VOTERS_USUAL, NODES_MAX = 3, 99
 STOP_S = 20.0
+INCOMPLETE = 1
+"""The exit status if a node ended before all were ready without a status that tells why."""
 OF_EACH_NODE = (
     *("node.id", "process.roles", "listeners", "advertised.listeners"),
     *("log.dir", "log.dirs", VOTERS),
@@ -133,7 +135,8 @@ class _Cluster:
     async def _accompany(self, node: int) -> int:
         """Print the addresses of all nodes when this one is the last to be ready, wait for its end,
         and return its exit status: 0 also after a signal, which somebody may have sent in order to
-        see how the others go on. Stop all nodes if this one cannot start."""
+        see how the others go on. If this one ended before all were ready, stop all nodes and return
+        another status than 0."""
         child = self._children[node]
         assert child.stdout is not None
         line = (await child.stdout.readline()).decode()
@@ -146,21 +149,22 @@ class _Cluster:
         if self._is_stopping:
             return max(status, 0)
         if len(self._addresses) < len(self._children):
-            print(f"{SAID}node {node} cannot start: {self._last_words(node)}", file=sys.stderr)
+            why = self._last_words(node) or f"{_ending(status)}, see {self._log(node)}"
+            print(f"{SAID}node {node} cannot start: {why}", file=sys.stderr)
             self._stop()  # without this node the cluster is incomplete
-        else:
-            print(
-                f"{SAID}node {node} has ended, status {status}, see {self._log(node)}; to start it"
-                f" again: touchstone serve --config-file {self._data / f'{node}.properties'}",
-                file=sys.stderr,
-            )
+            return status if status > 0 else INCOMPLETE
+        print(
+            f"{SAID}node {node} has ended, {_ending(status)}, see {self._log(node)}; to start it"
+            f" again: touchstone serve --config-file {self._data / f'{node}.properties'}",
+            file=sys.stderr,
+        )
         return max(status, 0)
 
-    def _last_words(self, node: int) -> str:
-        """Return the sentence that a node has logged last, or else the path of its log."""
+    def _last_words(self, node: int) -> str | None:
+        """Return the sentence that a node has logged last, or None if its last line is none."""
         lines = self._log(node).read_text("utf-8", "replace").splitlines()
         said = [line.removeprefix(SAID) for line in lines[-1:] if line.startswith(SAID)]
-        return said[0] if said else f"see {self._log(node)}"
+        return said[0] if said else None
 
     def _stop(self) -> None:
         """End all nodes at once, without the controlled shutdown that SIGTERM starts: no node is
@@ -173,6 +177,11 @@ class _Cluster:
         for child in self._children.values():
             if child.returncode is None:
                 child.kill()
+
+
+def _ending(status: int) -> str:
+    """Return how a process has ended: its exit status, or the signal that killed it."""
+    return f"killed by {signal.Signals(-status).name}" if status < 0 else f"status {status}"
 
 
 async def _started(options: Sequence[str], watched: int, log: Path) -> asyncio.subprocess.Process:

@@ -111,6 +111,15 @@ def test_a_node_that_cannot_start_ends_the_command_in_one_sentence(tmp_path: Pat
     assert f"{tmp_path}/2 belongs to node 3, not to node 2" in said
 
 
+def test_a_node_that_is_killed_before_it_is_ready_is_no_clean_start(tmp_path: Path) -> None:
+    with started(tmp_path, *TWO_NODES, stderr=subprocess.PIPE) as parent:
+        wait_until(lambda: len(children_of(parent.pid)) == 2, "two nodes are not begun")
+        os.kill(children_of(parent.pid)[1], signal.SIGKILL)
+        _, said = parent.communicate(timeout=PATIENCE_S)
+    assert "node 2 cannot start: killed by SIGKILL, see" in said
+    assert parent.returncode == 1
+
+
 def test_nodes_of_different_clusters_are_refused(tmp_path: Path) -> None:
     for node in (1, 2):
         DataDirectory.format(Disk(), str(tmp_path / str(node)), node, uuid4, uuid_text(uuid4()))
@@ -137,16 +146,25 @@ def first_free_port(count: int) -> int:
 
 
 @contextmanager
-def running(data: Path, *options: str) -> Iterator[tuple[subprocess.Popen[str], list[str]]]:
-    """Run nodes with these options, and yield the process and the address of each."""
+def started(
+    data: Path, *options: str, stderr: int | None = None
+) -> Iterator[subprocess.Popen[str]]:
+    """Start nodes with these options, and yield the process, which may not be ready yet."""
     command = [*COMMAND, "--data", str(data), *options]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as parent:
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=stderr, text=True) as parent:
         try:
-            assert parent.stdout is not None
-            yield parent, parent.stdout.readline().removeprefix("ready ").strip().split(",")
+            yield parent
         finally:
             with suppress(ProcessLookupError):
                 parent.kill()
+
+
+@contextmanager
+def running(data: Path, *options: str) -> Iterator[tuple[subprocess.Popen[str], list[str]]]:
+    """Run nodes with these options, and yield the process and the address of each."""
+    with started(data, *options) as parent:
+        assert parent.stdout is not None
+        yield parent, parent.stdout.readline().removeprefix("ready ").strip().split(",")
 
 
 def children_of(pid: int) -> list[int]:
