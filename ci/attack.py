@@ -124,8 +124,9 @@ def _with_costs(judged: Judged, judged_s: float, reported_s: float) -> Mapping[s
 
 
 def attack_as_planned(scenario: Scenario, runs: Path, engine: str = "auto") -> Judged:
-    """Run and judge the given scenario, which a plan such as a night contains. After Ctrl-C, finish
-    cleanly and raise KeyboardInterrupt, so that the caller stops, too."""
+    """Run and judge the given scenario, which a plan such as a night contains, and return the
+    verdict. After Ctrl-C, finish cleanly and raise KeyboardInterrupt, so that the caller stops,
+    too."""
     judged = attack(scenario, runs, engine=engine)
     if judged.run.get("interrupted"):
         raise KeyboardInterrupt
@@ -142,7 +143,8 @@ def judge_foreign(
     stale_after_s: float | None = None,
 ) -> Judged:
     """Judge a history that another tool recorded (linearizability.importers), without writing a
-    file. Raise HistoryError for an unknown profile or format, or a file that is no such history."""
+    file, and return the verdict. Raise HistoryError for an unknown profile or format, or a file
+    that is no such history."""
     known_profile(profile)
     with imported(path, history_format) as file:
         judged = judge(file, engine=engine, spark_master=spark_master, stale_after_s=stale_after_s)
@@ -159,7 +161,8 @@ def judge(
     profile: str = "touchstone",
     stale_after_s: float | None = None,
 ) -> Judged:
-    """Judge a run directory (and write its verdict.json) or a single history file.
+    """Judge a run directory (and write its verdict.json) or a single history file. Return the
+    verdict.
 
     profile: which rules apply (linearizability.opinions.profiles); verdict.json always follows
     Touchstone's own. If a run was killed, the part that it recorded is put together and judged:
@@ -189,6 +192,7 @@ def judge_for_the_record(
     first: Callable[[Judged], None] | None = None,
 ) -> Judged:
     """Judge a run by polars at once, and then by Spark, whose verdict is stored in its place.
+    Return the stored verdict.
 
     first: called with polars' verdict before Spark starts. If the two differ, the verdict is at
     best UNKNOWN and names both. If Spark is unavailable or not wanted (engine: "local"), polars'
@@ -233,7 +237,7 @@ def _print_first(began: float, judged: Judged) -> None:
 def explain_verdict(judged: Judged, history_format: str = "auto") -> Path:
     """Write a page with the fewest operations that show each anomaly, and return its path: in the
     run directory for a run of Touchstone (`touchstone report` shows it), else in the working
-    directory."""
+    directory. Raise HistoryError if the history cannot be read."""
     path = judged.path
     is_run = path.is_dir() and chosen_format(path, history_format) == "touchstone"
     out = path / EXPLAINED if is_run else Path(f"{path.stem}.{EXPLAINED}")
@@ -251,7 +255,8 @@ def verdict_of(
     bounds: Bounds = NOTHING_STATED,
 ) -> Verdict:
     """Return the verdict: the checkers' opinions by one engine, porcupine's if wanted, and UNKNOWN
-    for whatever kept the run from completing."""
+    for whatever kept the run from completing. It is not stored; only porcupine's drawings go into a
+    run directory. Raise HistoryError if the history cannot be read."""
     named = tuple(run.get("judged_by", ()))
     verdict = check(
         path,

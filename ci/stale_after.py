@@ -17,7 +17,7 @@ SESSION, POLL = "session.timeout.ms", "max.poll.interval.ms"
 
 def check_for_workload(stale_after_s: float, workload: str) -> None:
     """Raise UsageError if a consumer group of the workload may lawfully wait longer than
-    stale_after_s."""
+    stale_after_s, and TargetError for an unknown workload."""
     # Judging alone needs neither, and starts in half the time without them.
     from chaos.clients.membership_rows import group_settings
     from chaos.run.fitting import workload_named
@@ -29,7 +29,7 @@ def check_for_workload(stale_after_s: float, workload: str) -> None:
 
 def check_for_history(stale_after_s: float, file: Path) -> None:
     """Raise UsageError if a consumer group of the history may, by its settings, lawfully wait
-    longer than stale_after_s."""
+    longer than stale_after_s, and HistoryError if the history cannot be read."""
     told = scan(file).filter(f=F.SUBSCRIBE.value).select(pl.col("settings").drop_nulls().unique())
     _check(stale_after_s, told.collect()["settings"])
 

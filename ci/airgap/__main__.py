@@ -22,7 +22,8 @@ from ci.errors import UsageError, explain
 
 def up() -> str:
     """Start the daemon unless it runs, make every missing image (a line on standard error for
-    each), and return the daemon's address."""
+    each), and return the daemon's address. Raise UsageError if the daemon cannot start or an image
+    cannot be made."""
     import docker
 
     address = daemon.start()

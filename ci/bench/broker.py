@@ -65,8 +65,9 @@ COLUMNS = (
 
 
 def run() -> Table:
-    """Measure rate and median latency of each load; the ratios are reference to Apache. Raise
-    UsageError if Apache Kafka's jars are not here."""
+    """Measure rate and median latency of each load, and what the reference alone needs; return the
+    table. Its ratios are reference to Apache. Raise UsageError if Apache Kafka's jars are not
+    here."""
     table = Table(COLUMNS)
     if not doctor.found("kafka-jars"):
         raise UsageError(

@@ -33,7 +33,7 @@ SCENARIO = ("--nodes", "3", "--workload", "appends", "--nemesis", "kill-leader",
 
 def run() -> Table:
     """Measure the faults, a row for each, then the attack of a minute, if Apache Kafka's jars and
-    toxiproxy are here."""
+    toxiproxy are here. Return the table."""
     table = Table(("fault", "apply ms", "of its bound", "heal ms", "back after ms"))
     timed = [probe for probe in probes.chosen(nightly=True) if _is_timed(probe)]
     proofs = probes.perform([probe for probe in timed for _ in range(ROUNDS)], _tell)

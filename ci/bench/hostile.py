@@ -134,7 +134,7 @@ class Target:
 
 def run() -> Table:
     """Measure two rows for each attack: one for the reference, with its bounds, and one for Apache
-    Kafka. Raise UsageError if Apache Kafka's jars are not here."""
+    Kafka. Return the table. Raise UsageError if Apache Kafka's jars are not here."""
     table = Table(
         (
             *("attack", "broker", "longest wait s", "p99 s", "CPU s", "CPU after", "sockets"),

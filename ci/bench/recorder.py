@@ -24,7 +24,7 @@ SLICES = 20
 
 def run() -> Table:
     """Measure the client's operations per second without and with the recorder, and the share of
-    the rate that recording takes."""
+    the rate that recording takes. Return a table of one row."""
     table = Table(("client", "op/s without", "op/s with", "share that recording takes"))
     with tempfile.TemporaryDirectory(prefix="touchstone-bench-") as scratch:
         cluster = parse_target("reference").start(Path(scratch) / "target")

@@ -115,7 +115,8 @@ def table() -> str:
 
 def made(root: Path) -> Iterator[tuple[str, str]]:
     """Yield (file, its text) for everything that is generated from the guarantees' folders: the
-    pictures, and the two pages with their blocks renewed."""
+    pictures, and the two pages with their blocks renewed. Raise ValueError if a page lacks the
+    marks of a block."""
     sections = []
     for name in CHECKERS:
         image, lines = section(name)

@@ -87,7 +87,8 @@ def _check(given: str) -> None:
 
 
 def _results_of(given: str, options: list[str]) -> dict[str, Any]:
-    """Return the results in a file, or those of an examination."""
+    """Return the results in a file, or those of an examination. Raise UsageError if the file cannot
+    be compared, or no case could be run."""
     from ci.conform import examine
 
     if given.endswith(EXAMINED):

@@ -278,7 +278,8 @@ def conform(
 
 
 def _examine(options: Sequence[str], cases: Cases, wanted: Results) -> int:
-    """Run the selected cases, write what is wanted, and return the exit status."""
+    """Run the selected cases, write what is wanted, and return the exit status. Raise UsageError if
+    an option is wrong, or a file cannot be read or written."""
     from ci.conform import check_writable, examine, exit_status
     from ci.report import pipelines
 

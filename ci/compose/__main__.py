@@ -148,7 +148,8 @@ def attack(nemesis: str, seconds: float, seed: int, runs: Path) -> int:
 
 def show(nemesis: str, seconds: float, seed: int, runs: Path) -> int:
     """Start the cluster, attack it once it is healthy, and stop it in any case. Return the attack's
-    exit status, or 1 if containers are left."""
+    exit status, or 1 if containers are left. Raise UsageError if there is no Docker Compose, or the
+    cluster does not start or become healthy."""
     import docker
 
     command = compose_command()

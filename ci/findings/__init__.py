@@ -90,7 +90,8 @@ def run_directories(paths: Sequence[Path]) -> list[Path]:
 
 def findings_of(paths: Sequence[Path]) -> list[Finding]:
     """Return the findings of runs, in the order of the claims; runs that no claim is about are left
-    out. Of several runs for one claim and target, the last counts."""
+    out. Of several runs for one claim and target, the one whose name comes last counts: it is the
+    newest. Raise UsageError for a path without runs."""
     newest: dict[tuple[int, str], Finding] = {}
     for run in sorted(run_directories(paths), key=lambda path: path.name):
         finding = _finding(run)

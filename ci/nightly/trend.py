@@ -66,7 +66,8 @@ class Column:
 
 
 def write_trend(store: Store) -> Path:
-    """Draw nightly/trend.html from all stored nights and return its path."""
+    """Draw nightly/trend.html from the last NIGHTS_MAX stored nights and return its path. Raise
+    UsageError for a record that is damaged."""
     nights = store.nights()[-NIGHTS_MAX:]
     flaky = flaky_commands(nights)
     names = dict.fromkeys(o.name for night in reversed(nights) for o in night.outcomes)

@@ -166,8 +166,8 @@ def _with_unit(value: float, unit: str) -> str:
 def _polyline(
     scale: TimeScale, series: Series, y: Callable[[float], float], unit: str
 ) -> list[str]:
-    """Draw the line of a series, interrupted where a second has no value; a single point is a dot.
-    Hovering shows the values."""
+    """Return the SVG elements of a series: its line, interrupted where a second has no value, a dot
+    for a single point, and boxes that show the values when the mouse is over them."""
     parts = []
     pieces: list[list[tuple[float, float]]] = [[]]
     for second, value in series.points:

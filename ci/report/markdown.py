@@ -39,7 +39,8 @@ def plain(words: object) -> str:
 
 
 def _printable(line: str) -> str:
-    """Replace control characters and bidirectional marks by visible substitutes."""
+    """Return the line with control characters and bidirectional marks replaced by visible
+    substitutes."""
     return "".join(each if each.isprintable() else "\N{REPLACEMENT CHARACTER}" for each in line)
 
 

@@ -143,8 +143,8 @@ class Recorded:
 
 
 def load(directory: Path) -> Recorded:
-    """Read a run directory. Raise UsageError if it is not one, or if its run.json or a verdict is
-    damaged. A broken history does not raise; `problem` describes it."""
+    """Return the content of a run directory. Raise UsageError if it is not one, or if its run.json
+    or a verdict is damaged. A broken history does not raise; `problem` describes it."""
     if not directory.is_dir():
         raise UsageError(
             f"{directory} is not a run directory; name one that `touchstone chaos run` made"

@@ -171,7 +171,8 @@ def _proofs(
     lane: float,
     anomalies: Mapping[int, str],
 ) -> list[str]:
-    """Draw a frame around each operation that proves an anomaly, with a link to that anomaly."""
+    """Return the SVG of a frame around each operation that proves an anomaly, with a link to that
+    anomaly."""
     if not anomalies or not run.operations.height:
         return []
     parts = []

@@ -67,8 +67,8 @@ class Plan:
 
     @classmethod
     def read(cls, directory: Path, *, anyway: bool) -> Plan:
-        """Read the plan of a run. Raise UsageError if there is none, if this version cannot perform
-        it, or if it was made for other code and `anyway` is not set."""
+        """Return the plan of a run. Raise UsageError if there is none, if this version cannot
+        perform it, or if it was made for other code and `anyway` is not set."""
         file = directory / FILE
         try:
             found = json.loads(file.read_text())

@@ -38,8 +38,8 @@ class Performed:
 
 
 def perform_plan(plan: Plan, runs: Path) -> Performed:
-    """Perform a plan and judge the run. If the run is not valid, keep it in `runs`, with its plan
-    and its story."""
+    """Perform a plan and judge the run; return the outcome and the story. If the run is not valid,
+    keep it in `runs`, with its plan and its story."""
     with tempfile.TemporaryDirectory(prefix="touchstone-replay-") as scratch:
         outcome, noted = attempt(plan.scenario, runs, Path(scratch), plan.nemesis)
     text = story(plan.scenario, outcome, noted or list(struck_in(Path(outcome.kept))))

@@ -95,8 +95,8 @@ def subscription_of(overrides: Mapping[str, str]) -> Subscription:
 
 
 def _parsed(pattern: str) -> tuple[str, TopicRegex]:
-    """Parse NAME=REGULAR-EXPRESSION, which selects clients, into name and expression. Raise
-    BadConfig for anything else."""
+    """Return (name, regular expression) of a pattern NAME=REGULAR-EXPRESSION, which selects
+    clients. Raise BadConfig for anything else."""
     name, separator, expression = (part.strip() for part in pattern.partition("="))
     bad = BadConfig(f"Illegal client matching pattern: {pattern}")
     if not separator or name not in MATCHED:

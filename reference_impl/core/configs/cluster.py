@@ -121,8 +121,8 @@ def membership_of(
 
 
 def voters_of(text: str) -> dict[int, Endpoint]:
-    """Parse ID@host:port,… into id -> endpoint. Raise BadConfig if the text is not of this form, or
-    names a node or an address twice."""
+    """Return id -> endpoint for the text ID@host:port,…. Raise BadConfig if the text is not of this
+    form, or names a node or an address twice."""
     found: dict[int, Endpoint] = {}
     for item in split_list(text):
         node, separator, address = item.partition("@")

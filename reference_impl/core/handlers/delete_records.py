@@ -72,9 +72,9 @@ def handle_delete_records(broker: Broker, request: Request) -> Iterator[Effect]:
 def delete_one(
     broker: Broker, request: Request, topic: str, wanted: Struct, row: Struct
 ) -> Deletion:
-    """Delete one partition's records on this broker. Raise Refused if that is not permitted, the
-    broker does not lead the partition, the topic deletes no records, or the offset is not in the
-    log."""
+    """Delete one partition's records on this broker, and return what its followers are still to
+    delete. Raise Refused if that is not permitted, the broker does not lead the partition, the
+    topic deletes no records, the offset is not in the log, or the disk fails."""
     # VALIDATE
     broker.access.require(request, DELETE_TOPIC, topic)
     partition = broker.led_partition(topic, None, wanted.partition_index)

@@ -71,7 +71,7 @@ def handle_list_offsets(broker: Broker, request: Request) -> Iterator[Effect]:
 def find_one(
     broker: Broker, request: Request, topic: str, wanted: Struct
 ) -> Generator[Effect, None, Found]:
-    """Look up the offset for one partition's timestamp, real or symbolic; NOTHING if there is none.
+    """Return the offset for one partition's timestamp, real or symbolic; NOTHING if there is none.
     Raise Refused if this broker cannot serve the partition, or the request's version does not know
     the symbolic timestamp. Give way while the records of a large batch are read."""
     # VALIDATE

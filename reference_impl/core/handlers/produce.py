@@ -204,8 +204,9 @@ def check_access(broker: Broker, request: Request, topic: Struct) -> None:
 
 
 def append_to(broker: Broker, partition: Partition, data: memoryview | bytearray) -> AppendResult:
-    """Append one batch to a log that may take it; a retry gets the result of the first time. Raise
-    Refused if the batch is not valid, is out of order, or cannot be written."""
+    """Append one batch to a log that may take it, and return the result; a retry gets the result of
+    the first time. Raise Refused if the batch is not valid, is out of order, or cannot be
+    written."""
     # VALIDATE the batch
     batch = broker.rules.validated_batch(partition, data, broker.now_ms)
     # DEDUPLICATE (KIP-98): a retry gets the first answer, not a second copy.
