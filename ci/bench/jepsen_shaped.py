@@ -44,7 +44,8 @@ class _Cluster:
         self.next_value = 0
 
     def events(self, operations: int) -> Iterator[dict[str, Any]]:
-        """Yield invocations and completions of transactions in order of time."""
+        """Yield the events of the history in order of time: the assignments, invocations and
+        completions of this many transactions, and a final poll of each thread."""
         keys = list(range(PARTITIONS))
         pending: list[tuple[int, int, list[Any] | None]] = []
         for thread in range(THREADS):

@@ -69,7 +69,7 @@ class Hunt:
 
     def perform(self) -> None:
         """Try every bug. After Ctrl-C, raise KeyboardInterrupt; `findings` holds what was done
-        until then."""
+        until then, in the order of `names`."""
         try:
             self._lanes.perform()
         finally:

@@ -150,8 +150,8 @@ def implementations(
 
 
 def _row_of(given: str) -> Row:
-    """Return the table's row for FILE or NAME=FILE. Raise UsageError if the examination is not
-    whole."""
+    """Return the table's row for FILE or NAME=FILE. Raise UsageError if there is no such file, it
+    holds no results that can be compared, or the examination is not whole."""
     from ci.compare.public import row_of
 
     name, equals, file = given.rpartition("=")

@@ -147,7 +147,7 @@ def settings(config: list[str] | None, file: Path | None) -> dict[str, str]:
 
 def typed(config: list[str] | None, file: Path | None) -> tuple[str, ...]:
     """Return the options that repeat these settings on a command line, if a file contributed to
-    them."""
+    them; else none, since a command then has the settings themselves."""
     if file is None:
         return ()
     pairs_typed = [word for pair in config or [] for word in ("--config", pair)]

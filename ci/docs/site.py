@@ -34,7 +34,8 @@ ELSEWHERE = ("http://", "https://", "mailto:")
 
 
 def sources() -> dict[str, str]:
-    """Return, for every Markdown file of the project, the file -> its page in the site."""
+    """Return file of the project -> its page in the site, for the Markdown files of docs/ (without
+    the template of a plugin) and those of INSIDE."""
     found = {}
     for file in sorted(DOCS.rglob("*.md")):
         path = file.relative_to(DOCS)

@@ -70,7 +70,8 @@ class Finding:
 
     @property
     def slug(self) -> str:
-        """The file name of its picture, without the extension."""
+        """The name of the finding's picture, without the extension: the target and the claim in
+        lower case."""
         words = [self.facts["target"], self.claim.id, self.claim.nemesis, self.claim.workload]
         words += [value for pair in sorted(self.claim.config.items()) for value in pair]
         return re.sub(r"[^a-z0-9]+", "-", " ".join(words).lower()).strip("-")

@@ -118,8 +118,8 @@ class Job:
                 self.process.stdin.close()
 
     def _repeat(self, say: Callable[[str], None]) -> None:
-        """Pass the complete lines of its output to `say`; an incomplete last line waits for the
-        next call."""
+        """Pass the complete lines that the process has printed since the last call to `say`; an
+        incomplete last line waits for the next call."""
         with self.log.open("rb") as log:
             log.seek(self._said)
             whole, newline, _ = log.read().rpartition(b"\n")

@@ -89,6 +89,8 @@ class Outcome:
     reason: str
     """The reason why the verdict is not VALID, in one line."""
     accusers: tuple[str, ...]
+    """The checkers, invariants or LIVENESS that found it INVALID; "simulator" if an exception ended
+    the schedule."""
     command: str
     """The command that repeats this schedule."""
     seconds: float

@@ -82,7 +82,8 @@ def fetch(name: str, pom: Path, target: Path) -> None:
 
 
 def download(name: str, pom: Path, folder: Path) -> None:
-    """Let Maven copy the jars of a pom.xml into a new folder. Raise StepFailed if it cannot."""
+    """Let Maven copy the jars of a pom.xml into a folder, whose earlier content is deleted. Raise
+    StepFailed if Maven is missing or fails."""
     maven = shutil.which("mvn")
     if maven is None:
         raise StepFailed("mvn not found; install Maven, then run `make setup` again")

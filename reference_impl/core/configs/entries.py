@@ -84,7 +84,8 @@ def chosen(names: Names, *tables: Iterable[str]) -> list[str]:
 def topic_entries(
     role: Role, overrides: Mapping[str, str], names: Names = ALL
 ) -> Iterator[ConfigEntry]:
-    """Yield the keys of a topic with these overrides, by name."""
+    """Yield the entry of each key of a topic with these overrides, or of those with the given
+    names, in the order of their names."""
     in_force = {**role.config.topic_defaults, **overrides}
     for key in map(TOPIC_CONFIGS.__getitem__, chosen(names, TOPIC_CONFIGS)):
         synonyms = []
@@ -96,7 +97,8 @@ def topic_entries(
 
 
 def group_entries(role: Role, overrides: Mapping[str, str], names: Names) -> Iterator[ConfigEntry]:
-    """Yield the keys of a group with these overrides, by name."""
+    """Yield the entry of each key of a group with these overrides, or of those with the given
+    names, in the order of their names."""
     for key in map(GROUP_CONFIGS.__getitem__, chosen(names, GROUP_CONFIGS)):
         synonyms = []
         if key.name in overrides:
@@ -106,7 +108,8 @@ def group_entries(role: Role, overrides: Mapping[str, str], names: Names) -> Ite
 
 
 def client_metrics_entries(overrides: Mapping[str, str], names: Names) -> Iterator[ConfigEntry]:
-    """Yield the keys of a subscription to clients' metrics, by name (KIP-714)."""
+    """Yield the entry of each key of a subscription to clients' metrics, or of those with the given
+    names, in the order of their names (KIP-714)."""
     for key in map(CLIENT_METRICS_CONFIGS.__getitem__, chosen(names, CLIENT_METRICS_CONFIGS)):
         own = overrides.get(key.name)
         found = Synonym(key.name, own, ConfigSource.CLIENT_METRICS)
@@ -128,7 +131,8 @@ INTERNAL = frozenset(
 
 
 def broker_entries(role: Role, names: Names) -> Iterator[ConfigEntry]:
-    """Yield the keys of the broker, by name; Kafka's internal keys only if they are set."""
+    """Yield the entry of each key of the broker, or of those with the given names, in the order of
+    their names; Kafka's internal keys only if they are set."""
     given = role.config.given
     for name in chosen(names, KNOWN_CONFIGS, given):
         if name in INTERNAL and name not in given:
@@ -140,7 +144,8 @@ def broker_entries(role: Role, names: Names) -> Iterator[ConfigEntry]:
 
 
 def entries_for_all_brokers(role: Role, names: Names) -> Iterator[ConfigEntry]:
-    """Yield the keys that were set for all brokers while they ran, and no others."""
+    """Yield the entry of each key that was set for all brokers while they ran, or of those with the
+    given names, and no others."""
     overrides = role.image.configs_of_broker(ALL_BROKERS)
     for name in chosen(names, overrides):
         value = overrides[name]
@@ -160,8 +165,9 @@ _FAMILY_OF = {name: family for family in _FAMILIES for name in family[:1]}
 
 
 def broker_synonyms(role: Role, name: str) -> list[Synonym]:
-    """Return every value that the broker has for a key, the strongest first. A coarser unit that is
-    stronger than the key's own value is left out (ConfigHelper.java)."""
+    """Return every value that the broker has for a key, or for the same setting in a coarser unit,
+    the strongest first. A coarser unit that is stronger than the key's own value is left out
+    (ConfigHelper.java)."""
     names = _FAMILY_OF.get(name, (name,))
     layers = (
         (ConfigSource.BROKER, role.image.configs_of_broker(str(role.node_id))),

@@ -120,9 +120,9 @@ def added(
 
 
 def denied_among(broker: Broker, request: Request) -> CodesInTurns:
-    """Return an error code for each partition if the client may not write to one of them, or no
-    codes if it may write to all. These are requests up to version 3, which clients send themselves;
-    they may not add internal topics."""
+    """Return an error code for each partition if the client may not use its transactional id, or
+    not write to one of the partitions; no codes if it may do both. These are requests up to version
+    3, which clients send themselves; they may not add internal topics."""
     body, access = request.body, broker.access
     keys = partitions_of(body.v3_and_below_topics)
     if not access.may(request, WRITE_TRANSACTIONAL_ID, body.v3_and_below_transactional_id):

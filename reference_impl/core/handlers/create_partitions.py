@@ -18,7 +18,9 @@ RESPONSE = definition("CreatePartitionsResponse")
 
 
 def handle_create_partitions(controller: Controller, request: Request) -> Iterator[Effect]:
-    """Give topics more partitions; existing data stays where it is."""
+    """Give topics more partitions, each with its own result; existing data stays where it is. If
+    the request's timeout is not positive, add none: answer REQUEST_TIMED_OUT for all, unless all
+    would be refused anyway."""
     times = yield from counted(request, (topic.name for topic in request.body.topics))
     if request.body.timeout_ms <= 0:
         asked = partial(is_asked, controller, request, times)

@@ -34,7 +34,9 @@ TOO_MANY_RECORDS = Refused(
 
 
 def handle_create_topics(controller: Controller, request: Request) -> Iterator[Effect]:
-    """Create the topics that can be created; each gets its own result."""
+    """Create the topics that can be created; each gets its own result. If the request's timeout is
+    not positive, create none: answer REQUEST_TIMED_OUT for all, unless all would be refused
+    anyway."""
     body = RESPONSE.new()
     times = yield from counted(request, (topic.name for topic in request.body.topics))
     if request.body.timeout_ms <= 0:

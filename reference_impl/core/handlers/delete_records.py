@@ -37,7 +37,8 @@ class Deletion:
 
 
 def handle_delete_records(broker: Broker, request: Request) -> Iterator[Effect]:
-    """Move the start of logs up, and answer once the live replicas have done the same."""
+    """Move the start of logs up, and answer with the low watermarks once the live replicas have
+    done the same, or the request's time is over."""
     pending = PendingDeletions(broker, request)
     topics = yield from merged(request, ((t.name, t.partitions) for t in request.body.topics))
     for name, rows in topics.items():

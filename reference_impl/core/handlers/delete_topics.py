@@ -28,7 +28,9 @@ REQUEST = definition("DeleteTopicsRequest")
 
 
 def handle_delete_topics(controller: Controller, request: Request) -> Iterator[Effect]:
-    """Delete the topics that can be deleted; each gets its own result."""
+    """Delete the topics that can be deleted; each gets its own result. If the request's timeout is
+    not positive, delete none: answer REQUEST_TIMED_OUT for all, unless all would be refused
+    anyway."""
     body = RESPONSE.new()
     wanted_topics = yield from wanted_in(request)
     times = yield from counted(request, ((row.name, row.topic_id) for row in wanted_topics))

@@ -26,7 +26,8 @@ ELECTIONS = {0: Election.PREFERRED, 1: Election.UNCLEAN}
 def handle_elect_leaders(controller: Controller, request: Request) -> Iterator[Effect]:
     """Elect leaders of the requested type for the named partitions, or for all, that need an
     election. Answer with a row for each named partition; of all, only for those in which an
-    election was held or failed."""
+    election was held or failed. If the request is permitted and its timeout is not positive, elect
+    none, and answer REQUEST_TIMED_OUT."""
     body = request.body
     # VALIDATE
     answer = RESPONSE.new()

@@ -20,8 +20,8 @@ OPERATIONS = {SET: "SET", DELETE: "DELETE", APPEND: "APPEND", SUBTRACT: "SUBTRAC
 
 
 def handle_incremental_alter_configs(controller: Controller, request: Request) -> Iterator[Effect]:
-    """Set, delete, append to or subtract from single keys of resources, each resource completely or
-    not at all."""
+    """Set, delete, append to or subtract from single keys of resources (validate_only: only check
+    that this is possible); each resource completely or not at all, with its own result."""
     # VALIDATE, DEDUPLICATE and APPLY happen for each resource on its own: change_to.
     rows = yield from alter_all(controller, request, RESPONSE, changed, is_unreadable)
     # RESPOND

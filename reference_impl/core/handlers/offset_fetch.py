@@ -115,9 +115,9 @@ def topics_of(
     plural: str,
 ) -> Rows:
     """Return the rows of the requested topics; for None, those of all topics with committed
-    offsets. Leave out a partition once the request has named it too often, since each row may
-    contain kilobytes of metadata. plural: "s" for the structs of version 8 and later, whose names
-    end so."""
+    offsets. A topic that the client may not describe gets an error, or is left out of all. Leave
+    out a partition once the request has named it too often, since each row may contain kilobytes of
+    metadata. plural: "s" for the structs of version 8 and later, whose names end so."""
     by_id = request.api_version >= TOPIC_IDS_SINCE
     found = []
     for name, topic_id, indexes in asked_for(broker, wanted, offsets, by_id):

@@ -19,7 +19,8 @@ from reference_impl.wire import BatchHeader, ErrorCode
 
 
 class KeyedTopic:
-    """Finds the partition of a key, and appends to it."""
+    """The internal topic of one kind of coordinator, of groups or of transactions: finds the
+    partition of a key, and appends to it."""
 
     def __init__(self, name: str, image: MetadataImage, replicas: Replicas, moment: Moment) -> None:
         self.name, self._image, self._replicas, self._moment = name, image, replicas, moment
@@ -48,7 +49,8 @@ class KeyedTopic:
         return self._image.topics[self.name].partitions[index].leader
 
     def held(self, index: int) -> Partition | None:
-        """Return a partition that this broker holds, as leader or follower, or None."""
+        """Return a partition that this broker holds, as leader or follower, and open it if need be.
+        Return None if there is none, or its files cannot be used."""
         return self._replicas.get(self.name, index)
 
     def note_read(self, partition: Partition) -> None:

@@ -37,7 +37,8 @@ class Watch:
 
     @classmethod
     def over(cls, keys: Iterable[PartitionKey]) -> Watch:
-        """Return the watch of one request."""
+        """Return the watch of one request over these partitions, which ends when the request is
+        answered."""
         return cls(dict.fromkeys(keys))
 
     def take_noted(self) -> dict[PartitionKey, None]:
