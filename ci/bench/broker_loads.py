@@ -80,7 +80,8 @@ def produce(size: int, acks: int, make: MakeTopic = Wire.create_topic) -> Load:
 
 
 def pipelined(connection: Connection, frame: bytes, seconds: float) -> float:
-    """Return the requests per second with DEPTH of them in flight."""
+    """Send a request again and again for this long, with DEPTH of them in flight, and wait for all
+    answers. Return the requests per second."""
     started = time.monotonic()
     sent = answered = 0
     while sent > answered or time.monotonic() < started + seconds:
@@ -94,7 +95,8 @@ def pipelined(connection: Connection, frame: bytes, seconds: float) -> float:
 
 
 def one_by_one(connection: Connection, frame: bytes, seconds: float) -> float:
-    """Return the median latency in ms of requests that are sent one at a time."""
+    """Send a request again and again for this long, one at a time, at least once. Return the median
+    latency in ms."""
     latencies: list[float] = []
     ends = time.monotonic() + seconds
     while not latencies or time.monotonic() < ends:

@@ -50,7 +50,8 @@ T = TypeVar("T")
 
 def run() -> Table:
     """Measure one row per history and engine, and return the table. Each history is judged in a
-    separate process. What needs porcupine or Spark is left out where they are not installed."""
+    separate process. Rows that need porcupine or Spark are left out where these are not
+    installed."""
     table = Table(("what", "size", "verdict", "wall s", "CPU s", "peak MiB", "bound"))
     with tempfile.TemporaryDirectory(prefix="touchstone-bench-") as scratch:
         if LARGER in os.environ:

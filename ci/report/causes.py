@@ -202,7 +202,8 @@ def wall_clock_s(run: Recorded) -> float | None:
 
 def _lines(file: Path, zero: float, seconds: float) -> tuple[list[float], list[str]]:
     """Return the times, in seconds since the first invocation, and the text of the lines that begin
-    with a time."""
+    with a time, in order of time. Times of another time zone are shifted to the run's. Return no
+    lines if the file is too large, or its times cannot be of this run."""
     found = []
     if file.stat().st_size <= LOG_BYTES_MAX:
         with file.open(encoding="utf-8", errors="replace") as stream:

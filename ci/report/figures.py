@@ -192,8 +192,9 @@ def _served(found: Mapping[str, Any]) -> str:
 
 
 def _points(summary: Summary, f: str, column: str) -> list[tuple[float, float | None]]:
-    """Return (second, value) for one kind of operation. A second without completions counts 0 in a
-    rate, and has no latency."""
+    """Return (second, value) for one kind of operation, from its first second to its last. A second
+    without completions counts 0 in a rate, and has no latency. Return nothing if there is no such
+    operation."""
     rows = summary.series.filter(pl.col("f") == f)
     found = dict(zip(rows["t_s"].to_list(), rows[column].to_list(), strict=True))
     if not found:

@@ -244,8 +244,9 @@ def _named(verdict: Verdict) -> set[tuple[str, str, tuple[int, ...]]]:
 
 
 def _summary(run: Recorded) -> tuple[Summary | None, str]:
-    """Return a summary of the history, and its problem if there is one. Spark computes it if Spark
-    judged the run (its session is reused), else polars."""
+    """Return a summary of the history, None if it cannot be read, and the reason why it is not by
+    Spark though Spark judged the run, or "". Spark computes it if Spark judged the run (its session
+    is reused), else polars."""
     if run.rows is None:
         return None, ""
     written_ns = history_file(run.directory).stat().st_mtime_ns

@@ -121,8 +121,9 @@ def flaky_scenarios(entries: list[Entry]) -> set[str]:
 
 
 def _read(place: Path, path: str, is_run: bool) -> dict[str, Any]:
-    """Return the entry that the cache stores for a path: a run's, conformance results, or the
-    problem with reading it. Return an empty dict for any other file."""
+    """Return the entry that the cache stores for a path, under a key that says what it is: "entry"
+    for a run, "examined" for conformance results, "problem" for why either cannot be read. Return
+    an empty dict for any other file."""
     try:
         if is_run:
             return {"entry": read_entry(place, path).as_dict()}

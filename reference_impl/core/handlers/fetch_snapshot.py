@@ -30,7 +30,7 @@ RESPONSE = definition("FetchSnapshotResponse")
 
 def handle_fetch_snapshot(broker: Broker, request: Request) -> Iterator[Effect]:
     """Answer with the part of a snapshot that a follower or observer requests, and note that it was
-    heard from."""
+    heard from; or answer with an error."""
     quorum, body = broker.quorum, request.body
     # VALIDATE
     code = objection_to(quorum, body)

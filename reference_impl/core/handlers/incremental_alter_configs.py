@@ -43,7 +43,8 @@ def is_delete(row: Struct) -> bool:
 
 def changed(resource: Configured, wanted: Struct) -> Mapping[str, str]:
     """Return the overrides after the operations of the request (ConfigurationControlManager.java).
-    Raise Refused for an unknown operation."""
+    Raise Refused for an unknown operation, for a null value, or if items are added to or removed
+    from a key that is not a list."""
     after = dict(resource.overrides)
     for row in wanted.configs:
         if row.config_operation not in OPERATIONS:

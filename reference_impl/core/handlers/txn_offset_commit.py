@@ -31,8 +31,8 @@ LOADING_SINCE = 2
 
 
 def handle_txn_offset_commit(broker: Broker, request: Request) -> Iterator[Effect]:
-    """Store offsets that a group commits in a transaction; they take effect only if the transaction
-    commits."""
+    """Store offsets that a group commits in a transaction, and answer with an error code for each
+    partition; they take effect only if the transaction commits."""
     answer = RESPONSE.new()
     wanted: list[WantedCommit] = []
     denied = denial(broker, request)

@@ -28,9 +28,10 @@ class FollowerState:
     _leader_end_offset: int = 0
 
     def fetched(self, offset: int, leader_end_offset: int, now_ms: int, broker_epoch: int) -> None:
-        """Note a fetch, whose offset is the end of the follower's log. One that reaches the
-        leader's log end at the time of the fetch before proves that the follower was caught up
-        then, although the leader has appended meanwhile."""
+        """Note a fetch; `offset` is the end of the follower's log. A follower that has reached the
+        leader's log end is caught up now. One that has reached the log end that the leader had at
+        the fetch before was caught up at the time of that fetch, although the leader has appended
+        meanwhile."""
         if offset >= leader_end_offset:
             self.caught_up_ms = max(self.caught_up_ms, now_ms)
         elif offset >= self._leader_end_offset:

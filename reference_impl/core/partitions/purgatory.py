@@ -153,7 +153,8 @@ class Purgatory:
 
     def ask(self, connection: int) -> Iterator[Effect]:
         """Answer a request if that is possible now. Try again if its partitions have changed while
-        it gave way to other requests. Do nothing for a connection without a waiting request."""
+        it gave way to other requests. Do nothing for a connection without a waiting request; if its
+        answer is being made already, only have that tried again."""
         if connection in self._asked:
             self._asked[connection] = True
             return
