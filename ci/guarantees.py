@@ -70,8 +70,8 @@ class Answer:
 
 @dataclass
 class Tables:
-    """Run the scenarios that cells need, each scenario once. reuse: accept the results of runs that
-    already exist."""
+    """The results of the scenarios that cells need, by their commands; each scenario is run once,
+    when a cell first needs it. reuse: accept the results of runs that already exist."""
 
     runs: Path
     seeds: int = SEEDS

@@ -118,7 +118,8 @@ def _median(slices: list[Measured]) -> Measured:
 
 @contextmanager
 def on_one_cpu() -> Iterator[None]:
-    """Keep this thread, which is the client, on the first CPU that it may use."""
+    """Keep this thread, which is the client, on the first CPU that it may use, until the end of the
+    block."""
     may_use = os.sched_getaffinity(0)
     os.sched_setaffinity(0, {min(may_use)})
     try:

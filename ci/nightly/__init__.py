@@ -40,7 +40,8 @@ def run_nightly(
 ) -> int:
     """Run the robustness tests if the reference is a target, then scenarios until the time is up.
     Print the summary, and return the exit status. seconds: the length of every attack, or None for
-    each scenario's own."""
+    each scenario's own. Raise TargetError or UsageError for a wrong target or a damaged record of
+    an earlier night, KeyboardInterrupt after Ctrl-C."""
     return Nightly(minutes, Plan(tuple(targets), seed, seconds), runs, keep_gib, jobs).perform()
 
 

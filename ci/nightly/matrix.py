@@ -173,5 +173,5 @@ def rows_as_json(rows: Sequence[Row]) -> str:
 
 
 def line(cells: Sequence[str]) -> str:
-    """Return the cells as one row of a Markdown table."""
+    """Return the cells as one row of a Markdown table; a `|` in a cell becomes `/`."""
     return f"| {' | '.join(cell.replace('|', '/') for cell in cells)} |"

@@ -30,7 +30,8 @@ TRANSACTIONS = (F.BEGIN.value, F.COMMIT.value, F.ABORT.value)
 
 @dataclass(frozen=True)
 class Recorded:
-    """The content of a run directory. problem: why its history cannot be read, or ""."""
+    """The content of a run directory. second: the verdict of the other engine (verdict-local.json).
+    rows: the history, None if it cannot be read. problem: why it cannot, or ""."""
 
     directory: Path
     facts: dict[str, Any]

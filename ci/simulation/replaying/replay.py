@@ -112,8 +112,9 @@ def replayed(
 ) -> tuple[Performed, str]:
     """Perform the plan of a run again; first reduce it if `reduced`. Return the performance and a
     sentence about it. target: perform it in real time on this target, after it was reduced in
-    virtual time. Raise UsageError if the run has no plan that can be read, it is of another version
-    (unless `anyway`), or the target cannot perform it."""
+    virtual time. A performance that is not valid is kept beside the run. Raise UsageError if the
+    run has no plan that this version can read, it was made for another commit (unless `anyway`), or
+    the target cannot perform it."""
     plan = Plan.read(directory, anyway=anyway)
     said = ""
     if reduced:

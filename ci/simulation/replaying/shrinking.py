@@ -55,7 +55,8 @@ class Shrinking:
                 return
 
     def _drop_steps(self) -> None:
-        """Leave out half of the steps, then a quarter and so on, and finally single steps."""
+        """Try to leave out all steps at once, then each half, each quarter and so on, and finally
+        each single step."""
         size = len(self.plan.steps)
         while size:
             first = 0

@@ -21,7 +21,9 @@ USER = "User"
 
 
 def handle_create_delegation_token(controller: Controller, request: Request) -> Iterator[Effect]:
-    """Create a token for the requester, or for the owner that the request names."""
+    """Create a token for the requester, or for the owner that the request names, and answer with
+    it. Refuse an owner for whom the client may not create tokens, and owners and renewers that are
+    no users."""
     body, answer = request.body, unanswered(controller.access, request)
     owner, requester = owner_in(controller.access, request)
     try:

@@ -73,7 +73,8 @@ def check_fetch(quorum: Quorum, wanted: Struct, body: Struct) -> None:
 
 
 def check_leads(quorum: Quorum, wanted: Struct) -> None:
-    """Raise Refused unless this node leads in the epoch of the fetch
+    """Raise Refused unless this node leads in the epoch of the fetch: FENCED_LEADER_EPOCH for an
+    older epoch, UNKNOWN_LEADER_EPOCH for a newer one, else NOT_LEADER_OR_FOLLOWER
     (KafkaRaftClient.validateLeaderOnlyRequest)."""
     epoch = wanted.current_leader_epoch
     if epoch < quorum.epoch:
