@@ -144,7 +144,7 @@ class Cases:
 
     def words(self, ids: Sequence[str]) -> list[str]:
         """Return the options of pytest that select these cases. Raise UsageError for a word that is
-        no id."""
+        not the id of a case, and for an unknown area, profile or level."""
         strangers = [word for word in ids if not CASE_ID.fullmatch(word)]
         if strangers:
             raise UsageError(

@@ -92,7 +92,8 @@ class Job:
             self.process.wait()
 
     def result(self) -> Path:
-        """Return the run directory, or raise JobError with the reason."""
+        """Return the run directory, once `wait` has returned. Raise JobError with the reason if
+        there is no run to judge."""
         try:
             told: Mapping[str, Any] = json.loads(self.result_file.read_text())
         except (OSError, ValueError):

@@ -95,8 +95,8 @@ def scenarios_of(
 def run_matrix(
     scenarios: Iterable[Scenario], runs: Path, engine: str, progress: TextIO
 ) -> list[Row]:
-    """Run the scenarios one after another, and write each row when its run ends. Return the
-    rows."""
+    """Run the scenarios one after another, and write each row to `progress` when its run ends.
+    Return the rows. Raise KeyboardInterrupt after Ctrl-C."""
     rows = []
     for scenario in scenarios:
         print(f"\n== {scenario.command()}", file=progress, flush=True)

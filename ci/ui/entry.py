@@ -168,7 +168,8 @@ def loaded(file: Path, advice: str) -> Any:
 
 
 def _verdict(directory: Path) -> tuple[dict[str, Any] | None, str]:
-    """Return (verdict.json, ""), or (None, the problem of that file or of the history)."""
+    """Return verdict.json, None if it is missing or holds no verdict, and the problem of that file,
+    or else of the history; "" if neither has one."""
     file = directory / "verdict.json"
     again = "`touchstone check RUN` writes it again"
     try:

@@ -39,7 +39,8 @@ inexact."""
 
 def handle_alter_client_quotas(controller: Controller, request: Request) -> Iterator[Effect]:
     """Set and remove quotas (validate_only: only check that this is possible). Each entity changes
-    completely or not at all, and has its own row in the answer."""
+    completely or not at all, and has one row in the answer. Of an entity that is named twice, only
+    the first entry counts."""
     rows: dict[tuple[tuple[str, str | None], ...], Struct] = {}
     records: list[Struct] = []
     seen: set[Entity] = set()

@@ -22,8 +22,8 @@ USER = "User"
 
 def handle_create_delegation_token(controller: Controller, request: Request) -> Iterator[Effect]:
     """Create a token for the requester, or for the owner that the request names, and answer with
-    it. Refuse an owner for whom the client may not create tokens, and owners and renewers that are
-    no users."""
+    it. Refuse an owner without a type, or for whom the client may not create tokens, and a renewer
+    that is not a user."""
     body, answer = request.body, unanswered(controller.access, request)
     owner, requester = owner_in(controller.access, request)
     try:

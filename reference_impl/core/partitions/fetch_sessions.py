@@ -150,8 +150,8 @@ class FetchContext:
 
     def to_read(self, purgatory: Purgatory, denied: set[WantedKey]) -> list[Wanted]:
         """Return the partitions to read for this request, in the session's order: those that have
-        changed or were not read yet, and the denied ones. Without a session: all that the request
-        names."""
+        changed or were not read yet, and the denied ones. Stop watching those that the session has
+        forgotten. Without a session, return all that the request names."""
         session = self.session
         if session is None:
             return self.wanted
