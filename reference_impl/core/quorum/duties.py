@@ -50,7 +50,8 @@ def begin(quorum: Quorum, outbox: Outbox) -> None:
 
 
 def set_timer(quorum: Quorum) -> Iterator[Effect]:
-    """Set a timer for the deadline of the current quorum state, if it has one."""
+    """Set a timer for the deadline of the current quorum state, if it has one; the timer fires
+    immediately if the deadline has passed."""
     if quorum.deadline_ms is not None:
         yield SetTimer((TIMER,), max(0, quorum.deadline_ms - quorum.moment.monotonic_ms))
 
@@ -80,8 +81,8 @@ def ask_for_vote(quorum: Quorum, voter: int) -> Duty:
 
 
 def announce(quorum: Quorum, voter: int) -> Duty:
-    """Announce this leader to a voter, again and again until the voter fetches (KIP-595,
-    BeginQuorumEpoch)."""
+    """As long as this node leads, send BeginQuorumEpoch to a voter whenever it has not fetched for
+    half a fetch time-out (KIP-595). Stop if the node is no longer a voter."""
     turn, period_ms = quorum.turn, quorum.settings.fetch_timeout_ms // 2
     while quorum.turn == turn:
         assert quorum.leadership is not None
@@ -96,8 +97,8 @@ def announce(quorum: Quorum, voter: int) -> Duty:
 
 
 def tell_of_end(quorum: Quorum, voter: int) -> Duty:
-    """Notify a voter that this leader has resigned, with its preferred successors (KIP-595,
-    EndQuorumEpoch)."""
+    """Send EndQuorumEpoch, which says that this leader has resigned and names its preferred
+    successors, until the voter answers or this node's state changes (KIP-595)."""
     yield from ask(quorum, voter, ApiKey.END_QUORUM_EPOCH, messages.end_request(quorum))
 
 
@@ -111,8 +112,9 @@ TO_EACH_VOTER: dict[State, Callable[[Quorum, int], Duty]] = {
 
 
 def ask(quorum: Quorum, node: int, api_key: ApiKey, body: Struct) -> Generator[Any, Any, Any]:
-    """Send a request to a node, again and again until it answers. Return the answer, or None if the
-    node's own state has changed by then. Follow the epoch and leader in the answer."""
+    """Send a request to a node, again and again until it answers, and follow the epoch and leader
+    that the answer names. Return the answer, which may hold an error (`note_refusal` reports it),
+    or None if this node's own state has changed, also by that answer."""
     turn, settings = quorum.turn, quorum.settings
     while quorum.turn == turn:
         try:
@@ -132,9 +134,9 @@ def ask(quorum: Quorum, node: int, api_key: ApiKey, body: Struct) -> Generator[A
 
 
 def note_refusal(quorum: Quorum, node: int, error_code: int) -> Iterator[Effect]:
-    """Report that a node refuses the requests of this node for a reason that time does not mend:
-    once, until it answers without an error or with another one
-    (KafkaRaftClient.handleUnexpectedError)."""
+    """Report an error code that is not in USUAL: the node refuses this node's requests for a reason
+    that time does not mend. Report the same error of a node once, until the node has answered with
+    another code (KafkaRaftClient.handleUnexpectedError)."""
     code = ErrorCode(error_code)
     if code in USUAL:
         quorum.refusals.pop(node, None)
@@ -173,8 +175,9 @@ ADVICE = {
 
 
 def search(quorum: Quorum) -> Duty:
-    """Find the leader by sending a fetch to one voter or bootstrap server after the other: one that
-    does not lead answers with the leader's id (KafkaRaftClient.maybeSendFetchToAnyBootstrap)."""
+    """Find the leader by sending a fetch to one voter or bootstrap server after the other, from a
+    random one on, until this node's state changes: a node that does not lead answers with the
+    leader's id (KafkaRaftClient.maybeSendFetchToAnyBootstrap)."""
     turn, settings, others = quorum.turn, quorum.settings, quorum.others
     place = int.from_bytes(quorum.moment.random_bytes(1), "big")
     while quorum.turn == turn:
@@ -281,7 +284,8 @@ def fetch_snapshot(quorum: Quorum, leader: int, id: SnapshotId) -> Generator[Any
 
 
 def paused(slices: Generator[None, None, Snapshot]) -> Generator[Any, Any, Snapshot]:
-    """Read a snapshot, and let others have their turn after each slice."""
+    """Read a snapshot to its end and return it, with a pause for other handlers after each slice.
+    Raise what the slices raise, such as DamagedSnapshot."""
     while True:
         try:
             next(slices)
@@ -294,8 +298,9 @@ def paused(slices: Generator[None, None, Snapshot]) -> Generator[Any, Any, Snaps
 def fetch_part(
     quorum: Quorum, leader: int, unfinished: UnfinishedSnapshot
 ) -> Generator[Any, Any, Struct | None]:
-    """Fetch the next part of a snapshot and append it. Ask again while the leader is silent. Return
-    the row of its answer, or None if it has refused, or is no longer the leader."""
+    """Fetch the next part of a snapshot and append it to the unfinished file. Ask again while the
+    leader is silent. Return the row of its answer, or None, with nothing appended, if the leader
+    has refused or sent another part, or if this node's state has changed."""
     turn, settings, id = quorum.turn, quorum.settings, unfinished.id
     api_key, timeout_ms = ApiKey.FETCH_SNAPSHOT, settings.request_timeout_ms
     while quorum.turn == turn:

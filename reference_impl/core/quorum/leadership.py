@@ -16,14 +16,17 @@ OBSERVER_SESSION_MS = 300_000
 
 @dataclass(slots=True)
 class Progress:
-    """The progress of one replica, by its last fetch."""
+    """What a leader knows of one replica from its fetches: a voter or an observer. Each field is -1
+    while nothing is known."""
 
     end_offset: int = -1
+    """The highest offset that the replica has fetched at: it has synced everything below."""
     fetched_at_ms: int = -1
     """The time of the last fetch, in milliseconds of the monotonic clock; -1 before the first
     fetch."""
     fetched_at_wall_ms: int = -1
     caught_up_at_wall_ms: int = -1
+    """The newest time at which the replica is known to have had the leader's whole log."""
     leader_end_offset: int = -1
     """The end of the leader's log at the replica's last fetch. When the replica reaches that offset
     later, it was caught up at the time of that fetch."""
@@ -111,8 +114,9 @@ class Leadership:
             progress.fetched_at_ms = now_ms
 
     def ends(self, own_end: int) -> Iterator[int]:
-        """Yield the end offset of each voter's log, as far as this leader knows. own_end: that of
-        its own log, which does not count once the leader has removed itself from the voters."""
+        """Yield the end offset of each voter's log, as far as this leader knows, -1 for one that
+        has not fetched. own_end: that of its own log, which is left out once the leader has removed
+        itself from the voters."""
         if self._is_voter:
             yield own_end
         for progress in self.followers.values():
@@ -120,7 +124,8 @@ class Leadership:
 
     def quorum_heard_ms(self, now_ms: int) -> int:
         """Return the latest time such that a majority of the voters, this leader included, has
-        fetched at that time or later, in milliseconds of the monotonic clock."""
+        fetched at that time or later, in milliseconds of the monotonic clock. The beginning of the
+        leadership counts as a fetch of every voter."""
         heard = [now_ms] * self._is_voter + [
             max(self.began_ms, progress.fetched_at_ms) for progress in self.followers.values()
         ]
@@ -129,7 +134,7 @@ class Leadership:
 
     def by_progress(self) -> list[ReplicaKey]:
         """Return the other voters, the one with the longest log first, because it is the best
-        successor."""
+        successor; of equal ones, the one with the lower id first."""
         ends = self.followers
         nodes = sorted(ends, key=lambda voter: (-ends[voter].end_offset, voter))
         return [self._voters[node].key for node in nodes]

@@ -13,7 +13,7 @@ from reference_impl.core.security.listeners import Endpoint
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """The time-outs of a node in the quorum."""
+    """The time-outs and limits of a node in the quorum."""
 
     election_timeout_ms: int
     election_backoff_ms_max: int
@@ -27,7 +27,7 @@ class Settings:
 
     @classmethod
     def of(cls, config: BrokerConfig) -> Settings:
-        """Return the configured time-outs."""
+        """Return the settings that the keys `controller.quorum.*` of a configuration give."""
         names = (
             *("election.timeout", "election.backoff.max", "fetch.timeout"),
             *("request.timeout", "retry.backoff"),

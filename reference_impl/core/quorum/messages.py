@@ -73,7 +73,8 @@ def own_endpoints(quorum: Quorum, of: Definition) -> list[Struct]:
 
 
 def endpoint_in(quorum: Quorum, rows: Iterable[Struct]) -> Endpoint | None:
-    """Return the address of a leader that the rows of a request name, or None."""
+    """Return the leader's address on the quorum's listener, out of the rows of a request with the
+    addresses of its listeners. Return None if no row is for that listener."""
     found = (Endpoint(row.host, row.port) for row in rows if row.name == quorum.member.listener)
     return next(found, None)
 
@@ -98,8 +99,8 @@ def end_request(quorum: Quorum) -> Struct:
 
 
 def add_voter_request(quorum: Quorum) -> Struct:
-    """Return the request by which this node becomes a voter. Its leader answers before the change
-    is committed: this node is needed for the commit (KIP-1186)."""
+    """Return the AddRaftVoter request by which this node asks to become a voter. The leader answers
+    it before the change is committed: this node is needed for the commit (KIP-1186)."""
     of = definition("AddRaftVoterRequest")
     return of.new(
         cluster_id=quorum.cluster_id,
@@ -118,7 +119,8 @@ def remove_voter_request(quorum: Quorum, key: ReplicaKey) -> Struct:
 
 
 def update_voter_request(quorum: Quorum) -> Struct:
-    """Return the request by which this voter reports its current addresses."""
+    """Return the UpdateRaftVoter request by which this voter reports its current addresses and the
+    levels of `kraft.version` that it supports."""
     of = definition("UpdateRaftVoterRequest")
     least, most = quorum.own_voter.kraft_versions
     return of.new(
@@ -163,7 +165,7 @@ def fetch_request(quorum: Quorum, max_wait_ms: int) -> Struct:
 
 
 def fetch_snapshot_request(quorum: Quorum, id: SnapshotId, position: int) -> Struct:
-    """Return a FetchSnapshot request for the bytes from this position on."""
+    """Return a FetchSnapshot request for the bytes of a snapshot from this position on."""
     row = FETCH_SNAPSHOT.struct(
         "PartitionSnapshot",
         current_leader_epoch=quorum.epoch,
@@ -241,8 +243,8 @@ def check_voter(quorum: Quorum, node_id: int, directory_id: UUID) -> None:
 
 
 def refused(request: Struct, quorum: Quorum, code: ErrorCode) -> Struct:
-    """Return the answer that refuses a request: with the error at the top if the request is not
-    about this log at all, else in the partition's row."""
+    """Return the answer that refuses a Vote, BeginQuorumEpoch or EndQuorumEpoch: with the error at
+    the top for INCONSISTENT_CLUSTER_ID and INVALID_REQUEST, else in the partition's row."""
     if code in (ErrorCode.INCONSISTENT_CLUSTER_ID, ErrorCode.INVALID_REQUEST):
         of = definition(type(request).__name__.replace("Request", "Response"))
         return of.new(error_code=code)
@@ -250,8 +252,8 @@ def refused(request: Struct, quorum: Quorum, code: ErrorCode) -> Struct:
 
 
 def known_leader(quorum: Quorum) -> dict[str, int]:
-    """Return the fields leader_id and leader_epoch of LeaderIdAndEpoch. A leader that has resigned
-    is not named."""
+    """Return the fields leader_id and leader_epoch of LeaderIdAndEpoch. The id is -1 while the
+    leader is unknown, and after this node has resigned as the leader."""
     leader = quorum.leader_id
     return {"leader_id": NOBODY if leader is None else leader, "leader_epoch": quorum.epoch}
 
@@ -265,9 +267,9 @@ def leader_in(row: Struct, answer: Struct) -> tuple[int, int | None, Endpoint | 
 
 
 def node_endpoints(quorum: Quorum, of: Definition) -> list[Struct]:
-    """Return a list with the row of an answer that has the leader's address. Return an empty list
-    if this node does not know it, or if the configuration names the voters: then every node knows
-    their addresses."""
+    """Return the NodeEndpoint rows of an answer: one, with the leader's address. Return none if
+    this node does not know the leader or its address, or if the configuration names the voters:
+    then every node knows their addresses."""
     leader = quorum.leader_id
     if leader is None or quorum.log.voters.latest.kraft_version == 0:
         return []
@@ -279,8 +281,9 @@ def node_endpoints(quorum: Quorum, of: Definition) -> list[Struct]:
 
 
 def answered(request: Struct, quorum: Quorum, code: ErrorCode, **fields: object) -> Struct:
-    """Return the answer to Vote, BeginQuorumEpoch or EndQuorumEpoch: an error code, and the epoch
-    and leader as this node knows them."""
+    """Return the answer to Vote, BeginQuorumEpoch or EndQuorumEpoch: an error code, the epoch and
+    leader as this node knows them (itself, too, after it has resigned), and further fields of the
+    row."""
     of = definition(type(request).__name__.replace("Request", "Response"))
     leader = quorum.election.leader_id
     row = of.struct(

@@ -65,7 +65,8 @@ version 1 could name directories (ControlRecordUtils.java)."""
 
 
 class MetadataLog:
-    """Keeps the records, and tells its listeners which ones are committed."""
+    """One node's copy of the metadata log. It keeps the records, and gives its listeners those that
+    are committed."""
 
     def __init__(
         self,
@@ -74,9 +75,10 @@ class MetadataLog:
         config: LogConfig | None = None,
         configured: Voters | None = None,
     ) -> None:
-        """Open the log, from the newest snapshot on. configured: the voters that the configuration
-        names. Raise StorageError, and CorruptLog for a log that this version cannot understand: it
-        stops the node before it changes anything."""
+        """Open the log in a data directory, and read it from the newest whole snapshot on; nothing
+        counts as committed yet but that snapshot. configured: the voters that the configuration
+        names. Raise StorageError if the disk fails, and CorruptLog for a log that begins after the
+        snapshots or that this version cannot understand."""
         self.log = directory.open_log(TOPIC, 0, TOPIC_ID, config or LogConfig(), now_ms)
         self._directory = directory
         self.snapshots = Snapshots(directory.storage, self.log.directory)
@@ -167,9 +169,10 @@ class MetadataLog:
         return self.end_offset
 
     def begin_epoch(self, leader: int, granting: Sequence[int], epoch: int, now_ms: int) -> None:
-        """Append the LeaderChange record, the first of each epoch. After it stand the voters, if so
-        far only the formatting of this directory names them: others must learn them, too (KIP-853;
-        LeaderState.appendStartOfEpochControlRecords). Raise StorageError."""
+        """Append the LeaderChange record, the first of each epoch. If only the formatting of this
+        directory names the voters so far, add their records, from which the other nodes learn them
+        (KIP-853; LeaderState.appendStartOfEpochControlRecords). Raise StorageError if the disk
+        fails."""
         of, composition = _LEADER_CHANGE, self.voters.latest
         message = of.new(
             leader_id=leader,
@@ -198,8 +201,8 @@ class MetadataLog:
         self._learn_voters(batch, offset)
 
     def _learn_voters(self, batch: RecordBatch, base_offset: int) -> None:
-        """Apply the control records of a batch (KRaftVersion, Voters). Raise Malformed for a
-        version that this node does not support."""
+        """Apply the records of a batch that change the voters (KRaftVersion, Voters); ignore other
+        records. Raise Malformed for a version that this node does not support."""
         if batch.is_control:
             for place, record in enumerate(batch.records):
                 self.voters.learn(base_offset + place, record)
@@ -258,7 +261,8 @@ class MetadataLog:
             pass
 
     def commit_in_slices(self, end_offset: int) -> Iterator[None]:
-        """Do what `commit` does, and yield after each batch."""
+        """Do what `commit` does, and yield after each batch, so that the caller can let others
+        run."""
         if end_offset > self.high_watermark:
             self.log.high_watermark = end_offset
         while self._known and self._known[0].end_offset <= self.high_watermark:
@@ -271,7 +275,8 @@ class MetadataLog:
             yield
 
     def end_of_epoch(self, epoch: int) -> LogEnd:
-        """Return the newest epoch in this log that is not above the given one, and its end offset
+        """Return the newest epoch in this log that is not above the given one, and its end offset.
+        Return the end of the whole log if there is no such epoch
         (KafkaRaftLog.endOffsetForEpoch)."""
         if epoch > self.last_epoch:
             return self.end
@@ -298,8 +303,9 @@ class MetadataLog:
     def _read(
         self, snapshot: Snapshot | None, learn: Callable[[RecordBatch, int], None] | None = None
     ) -> Iterator[Committed]:
-        """Yield what a snapshot holds, and the batches after it. learn: called with each batch and
-        its offset."""
+        """Yield the content of a snapshot (not of the one with which a cluster begins), then the
+        batches of the log after it, committed or not. learn: called with each batch and its
+        offset."""
         if snapshot is not None and snapshot.id != BOOTSTRAP:
             yield of_snapshot(snapshot)
         for data in self.log.batches(0 if snapshot is None else snapshot.id.offset):
@@ -314,8 +320,10 @@ class MetadataLog:
     # --- snapshots ----------------------------------------------------------------------------
 
     def begin_snapshot(self) -> UnfinishedSnapshot | None:
-        """Begin a snapshot of all that the listeners have been given. Return None if there is one
-        already, or if a transaction is open there. Raise StorageError."""
+        """Create the file of a snapshot of all that the listeners have been given, which the caller
+        must write, and reset `bytes_since_snapshot`. Return None if there is such a snapshot
+        already, or if a transaction is open at that offset. Raise StorageError if the disk
+        fails."""
         last = self.last_committed
         id = SnapshotId(last.end_offset, last.epoch)
         if self.is_in_transaction or id <= (self.snapshots.latest or SnapshotId(0, 0)):
@@ -339,9 +347,10 @@ class MetadataLog:
         self.commit(snapshot.id.offset)
 
     def clean(self, now_ms: int, bytes_max: int, age_max_ms: int) -> None:
-        """Delete the oldest snapshot, and the log before the next one, while all together are too
-        large or that one is too old; -1 sets no limit. The newest snapshot stays
-        (KafkaRaftLog.maybeClean). Raise StorageError."""
+        """Delete the oldest snapshot, and the log before the next one, while all snapshots and the
+        log are larger than bytes_max together, or the oldest snapshot is older than age_max_ms; -1
+        sets no limit. The newest snapshot stays (KafkaRaftLog.maybeClean). Raise StorageError if
+        the disk fails."""
         snapshots = self.snapshots
         while (following := snapshots.second) is not None:
             size_bytes = self.log.size_bytes + snapshots.size_bytes
@@ -376,7 +385,8 @@ def of_snapshot(snapshot: Snapshot) -> Committed:
 
 
 def log_config(config: BrokerConfig) -> LogConfig:
-    """Return the configuration of the metadata log. Its retention is that of the snapshots."""
+    """Return the configuration of the metadata log's segments. It sets no retention:
+    `MetadataLog.clean` deletes old records together with old snapshots."""
     internal = config.text("internal.metadata.log.segment.bytes")
     return LogConfig(
         segment_bytes=config.number("metadata.log.segment.bytes"),

@@ -14,8 +14,8 @@ from reference_impl.wire import Malformed, Struct
 
 @dataclass(frozen=True, slots=True)
 class Committed:
-    """The records of one batch once they are committed, so that no change of leaders can remove
-    them."""
+    """The records of one batch, or of a whole snapshot, as listeners receive them: once they are
+    committed, so that no change of leaders can remove them."""
 
     records: Sequence[Struct]
     base_offset: int
@@ -41,9 +41,10 @@ class MetadataTransactions:
         return self._held is not None
 
     def take(self, batch: Committed) -> Committed:
-        """Return the records that take effect with this batch: hold back those of an open
-        transaction, and add the held ones if the transaction ends here. Raise Malformed if
-        transactions overlap."""
+        """Return the batch with only the records that take effect now: hold back those of an open
+        transaction, and add all that were held if the transaction is committed here. A snapshot
+        passes unchanged and drops what was held. Raise Malformed if transactions overlap, or if one
+        ends that was not begun."""
         if batch.is_snapshot:
             self._held = None  # no snapshot ends within a transaction
             return batch

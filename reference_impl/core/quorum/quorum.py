@@ -38,7 +38,8 @@ class Hooks:
     """The functions by which the quorum notifies the rest of the node."""
 
     moved: Callable[[Quorum], None]
-    """Called when the node has entered a state: it begins the duties of that state."""
+    """Called when the state or its deadline has changed: it begins the duties that do not run
+    yet."""
     changed: Callable[[], None]
     """Called when the log, its high watermark or the leader has changed."""
     caught_up: Callable[[], None]
@@ -78,8 +79,9 @@ class Quorum(QuorumState):
     # --- start --------------------------------------------------------------------------------
 
     def start(self) -> None:
-        """Begin with the state that the last process left on disk. A sole voter elects itself at
-        once. Raise StorageError, also if no epoch is left for another election."""
+        """Begin with the epoch, leader and vote that the last process left on disk; a node that led
+        resigns. A sole voter elects itself immediately. Raise BadQuorumState if that file is
+        damaged or no epoch is left for another election, another StorageError if the disk fails."""
         kept = self._file.load() or ElectionState()
         if kept.epoch < self.log.last_epoch:
             kept = ElectionState(self.log.last_epoch)
@@ -135,8 +137,8 @@ class Quorum(QuorumState):
         self._enter(RAFT[self.state][move], election, wait_ms)
 
     def _enter(self, state: State, election: ElectionState, wait_ms: int | None) -> None:
-        """Write the election to disk, then enter a state and start its timer. Raise StorageError,
-        and change nothing."""
+        """Write the election to disk if it is new, then enter a state, set its deadline and notify
+        the rest of the node. If the write fails, change nothing and raise StorageError."""
         known = self.leader_id, self.epoch
         if election != self.election or not self.turn:
             self.rules.keep_election(lambda: self._file.save(election))
@@ -242,8 +244,8 @@ class Quorum(QuorumState):
             self._lose()
 
     def _lose(self) -> None:
-        """Handle that a majority of voters has refused this node: end the pre-election, or wait
-        before the next election."""
+        """Handle that too many voters have refused: end the pre-election, or delay the next
+        election."""
         if self.state is State.PROSPECTIVE:
             self._lose_pre_election()
         else:
@@ -259,7 +261,8 @@ class Quorum(QuorumState):
     # --- leading ------------------------------------------------------------------------------
 
     def _lead(self) -> None:
-        """Become the leader: write the first record of the epoch."""
+        """Become the leader: write the first record of the epoch; commit it if no other node
+        votes."""
         granting = [voter for voter in self.voters if self.votes.get(voter)]
         election = replace(self.election, leader_id=self.node_id)
         now_ms = self.moment.monotonic_ms
@@ -272,9 +275,10 @@ class Quorum(QuorumState):
         self.commit()
 
     def append(self, records: Sequence[Struct], now_ms: int) -> int:
-        """Append one batch as the leader, and return the offset after it. `commit`, which follows,
-        tells the listeners if this node alone is a majority. Raise Refused(NOT_CONTROLLER),
-        StorageError."""
+        """Append one batch as the leader, and return the offset after it. The caller must call
+        `commit` next, for the case that this node alone is a majority. Raise
+        Refused(NOT_CONTROLLER) unless this node is the active controller (`active_epoch`),
+        StorageError if the disk fails."""
         if self.active_epoch is None:
             raise Refused(ErrorCode.NOT_CONTROLLER)
         end_offset = self.log.append(records, self.epoch, now_ms)
@@ -314,15 +318,15 @@ class Quorum(QuorumState):
         return end_offset
 
     def fetched(self, replica: ReplicaKey, offset: int) -> None:
-        """Note that a replica has everything below this offset, and commit the records that a
-        majority has now."""
+        """As the leader, note that a replica has everything below this offset, and commit the
+        records that a majority has by now. Ignore it if this node does not lead."""
         if self.leadership is not None:
             now_ms, wall_ms = self.moment.monotonic_ms, self.moment.now_ms
             self.leadership.fetched(replica, offset, self.end_offset, now_ms, wall_ms)
             self.commit()
 
     def heard(self, replica: ReplicaKey) -> None:
-        """Record that a replica fetches a snapshot, so that it counts as alive."""
+        """As the leader, record that a replica fetches a snapshot, so that it counts as alive."""
         if self.leadership is not None:
             self.leadership.heard(replica, self.moment.monotonic_ms)
 
@@ -370,14 +374,16 @@ class Quorum(QuorumState):
         self._changed()
 
     def take_divergence(self, told: LogEnd) -> None:
-        """Cut off the records that the leader's log lacks. Raise CorruptLog, StorageError."""
+        """Cut off the records that the leader's log lacks. told: the epoch where the logs diverge,
+        and its end offset in the leader's log. Raise CorruptLog if a committed record would go,
+        StorageError if the disk fails."""
         self.heard_leader()
         found = self.log.end_of_epoch(told[0])
         self.log.truncate(self.rules.truncation_offset(told, found))
 
     def take_snapshot(self, snapshot: Snapshot) -> None:
-        """Begin again with a snapshot that the leader has sent, if it ends later than this log.
-        Raise StorageError, CorruptLog."""
+        """Replace the log with a snapshot from the leader, if it ends later than the log. Raise
+        CorruptLog if it lacks committed records, StorageError if the disk fails."""
         id = snapshot.id
         if self.rules.replaces_log((id.epoch, id.offset), self.log.end):
             self.log.load(snapshot)

@@ -109,7 +109,8 @@ class QuorumState:
         return Voter(self.node_id, self.directory_id, self.member.endpoints, KRAFT_VERSIONS)
 
     def endpoint_of(self, node_id: int) -> Endpoint | None:
-        """Return the address of another node's controller, or of a bootstrap server (`others`).
+        """Return the address of another node's controller, or of a bootstrap server by its number
+        in `others`. An address that a node has told prevails over that of the voters' record.
         Return None if it is unknown."""
         if node_id <= FIRST_BOOTSTRAP:
             return self.member.bootstrap[FIRST_BOOTSTRAP - node_id]

@@ -24,12 +24,14 @@ EPOCH_MAX = 2**31 - 1
 
 
 class BadQuorumState(StorageError):
-    """The file `quorum-state` is damaged or not in its format. Nothing was changed."""
+    """The file `quorum-state` is damaged or not in its format, or its epoch is the last one.
+    Nothing was changed."""
 
 
 @dataclass(frozen=True, slots=True)
 class ElectionState:
-    """The newest epoch that a node knows of, its leader, and the candidate it voted for in it."""
+    """The newest epoch that a node knows of, the leader of that epoch (None if unknown), and the
+    candidate that the node voted for in it (None if none)."""
 
     epoch: int = 0
     leader_id: int | None = None
@@ -53,8 +55,7 @@ class ElectionFile:
         self._voters = voters
 
     def load(self) -> ElectionState | None:
-        """Read the file, and return None if there is none. Raise BadQuorumState if it is
-        damaged."""
+        """Read the file. Return None if there is none. Raise BadQuorumState if it is damaged."""
         if not self._storage.exists(self.path):
             return None
         try:

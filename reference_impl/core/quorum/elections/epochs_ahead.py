@@ -17,7 +17,7 @@ at one a second."""
 
 class EpochsAhead:
     """The number of epochs by which other nodes may still raise this node's epoch. Each millisecond
-    adds one."""
+    adds one, up to EPOCHS_AHEAD_MAX."""
 
     def __init__(self, moment: Moment) -> None:
         self._moment = moment

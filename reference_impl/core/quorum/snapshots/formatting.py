@@ -38,8 +38,8 @@ _INITIAL = re.compile(r"(\d+)@(\[[^\]]+\]|[^:\s]+):(\d{1,5}):([A-Za-z0-9_-]{22})
 
 
 def format_voters(storage: Storage, path: str, voters: Voters, now_ms: int) -> None:
-    """Name the first voters in a data directory, unless it has a metadata log already. Raise
-    StorageError."""
+    """Write the first voters into a data directory, as a snapshot of an empty metadata log. Do
+    nothing if it has a metadata log already. Raise StorageError if the disk fails."""
     directory = f"{path}/{METADATA_DIRECTORY}"
     if storage.exists(directory):
         return
@@ -60,8 +60,8 @@ def first_records(storage: Storage, path: str) -> Sequence[Struct]:
 
 
 def initial_voters(text: str, listener: str) -> Voters:
-    """Parse ID@host:port:DIRECTORY,… as `--initial-controllers` has it. Raise BadConfig if the text
-    is not of this form, or names a node twice."""
+    """Parse ID@host:port:DIRECTORY,… as `--initial-controllers` has it, with addresses on this
+    listener. Raise BadConfig if the text is not of this form, or names a node twice."""
     found = []
     for item in text.split(","):
         match = _INITIAL.fullmatch(item.strip())

@@ -47,7 +47,7 @@ def keep_snapshots(broker: Broker) -> Iterator[Effect]:
 
 def clean(broker: Broker) -> None:
     """Delete the snapshots, and the part of the log below them, that metadata.max.retention.bytes
-    and metadata.max.retention.ms do not keep. Raise StorageError."""
+    and metadata.max.retention.ms do not keep. Raise StorageError if the disk fails."""
     limits = (broker.config.number(f"metadata.max.retention.{unit}") for unit in ("bytes", "ms"))
     broker.quorum.log.clean(broker.now_ms, *limits)
 
@@ -63,7 +63,8 @@ def is_due(broker: Broker, waited_ms: int) -> bool:
 
 
 def write_whole(broker: Broker, snapshot: UnfinishedSnapshot) -> Iterator[Effect]:
-    """Write a snapshot completely, or delete its unfinished file. Raise StorageError."""
+    """Write a snapshot and add it to those of this node. If the disk fails, delete the unfinished
+    file and raise StorageError."""
     try:
         yield from write(broker, snapshot)
     except StorageError:
@@ -73,8 +74,8 @@ def write_whole(broker: Broker, snapshot: UnfinishedSnapshot) -> Iterator[Effect
 
 
 def write(broker: Broker, snapshot: UnfinishedSnapshot) -> Iterator[Effect]:
-    """Write the records of the metadata image that the broker has applied, a batch at a time, with
-    a pause after each. Raise StorageError."""
+    """Write a whole snapshot file, with the records that the metadata image of the broker has now,
+    a batch at a time, with a pause after each. Raise StorageError if the disk fails."""
     records = broker.rules.kept_in_snapshot(records_of(broker.image))
     last = broker.quorum.log.last_committed
     composition = broker.quorum.log.voters.before(last.end_offset)

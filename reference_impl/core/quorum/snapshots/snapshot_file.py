@@ -51,7 +51,8 @@ class DamagedSnapshot(StorageError):
 
 @dataclass(frozen=True, order=True, slots=True)
 class SnapshotId:
-    """The end of what a snapshot holds: the offset after its last record, and that one's epoch."""
+    """The end of what a snapshot holds: the offset after its last record, and the epoch of that
+    record."""
 
     offset: int
     epoch: int
@@ -76,7 +77,7 @@ controller writes to the log (Snapshots.BOOTSTRAP_SNAPSHOT_ID)."""
 
 @dataclass(frozen=True, slots=True)
 class Snapshot:
-    """The content of a file."""
+    """The content of a finished snapshot's file."""
 
     id: SnapshotId
     last_timestamp_ms: int
@@ -87,7 +88,8 @@ class Snapshot:
 
 
 class UnfinishedSnapshot:
-    """A snapshot that is being written or fetched. No start takes it for whole."""
+    """A snapshot that is being written or fetched, in a file of another name until it is whole. The
+    next start deletes such a file."""
 
     def __init__(self, storage: Storage, directory: str, id: SnapshotId, number: int) -> None:
         """Create the file. number: distinguishes several attempts of one process."""
@@ -104,11 +106,12 @@ class UnfinishedSnapshot:
         return self._file.size()
 
     def append(self, data: Buffer) -> None:
-        """Add bytes that were fetched. Raise StorageError."""
+        """Add bytes of the file that were fetched. Raise StorageError if the disk fails."""
         self._file.append(data)
 
     def begin(self, last_timestamp_ms: int, now_ms: int, composition: Composition) -> None:
-        """Write the header and, from `kraft.version` 1 on, the voters. Raise StorageError."""
+        """Write the header and, from `kraft.version` 1 on, the voters. last_timestamp_ms: that of
+        the last batch whose records the snapshot includes. Raise StorageError if the disk fails."""
         header = _HEADER_RECORD.new(last_contained_log_timestamp=last_timestamp_ms)
         records = [control_record(HEADER, _HEADER_RECORD.encode(header, 0))]
         if composition.kraft_version > 0:
@@ -116,17 +119,19 @@ class UnfinishedSnapshot:
         self._batch(records, CONTROL_BIT, now_ms)
 
     def add(self, records: Sequence[Struct], now_ms: int) -> None:
-        """Write one batch of records. Raise StorageError."""
+        """Write one batch of records. Raise StorageError if the disk fails."""
         self._batch([Record(encode_metadata_record(record)) for record in records], 0, now_ms)
 
     def end(self, now_ms: int) -> None:
-        """Write the footer, and give the file its name. Raise StorageError."""
+        """Write the footer, and finish the file (`freeze`). Raise StorageError if the disk
+        fails."""
         footer = control_record(FOOTER, _FOOTER_RECORD.encode(_FOOTER_RECORD.new(), 0))
         self._batch([footer], CONTROL_BIT, now_ms)
         self.freeze()
 
     def freeze(self) -> None:
-        """Sync the file and give it its name: from now on it counts. Raise StorageError."""
+        """Sync and close the file, and give it the name of a whole snapshot. Raise StorageError if
+        the disk fails."""
         self._file.sync()
         self._file.close()
         self._storage.rename(self._path, self._whole)
@@ -150,8 +155,9 @@ class UnfinishedSnapshot:
 
 
 def read_snapshot(storage: Storage, path: str, id: SnapshotId) -> Generator[None, None, Snapshot]:
-    """Read a snapshot in slices: yield after each batch, and return the whole. Raise
-    DamagedSnapshot, and CorruptLog for a record whose meaning this version does not know."""
+    """Read the file of a snapshot in slices: yield after each batch, and return the whole at the
+    end. Raise DamagedSnapshot if it was altered or cut short, and CorruptLog for a record whose
+    meaning this version does not know."""
     data = storage.read_file(path)
     records: list[Struct] = []
     kinds: list[ControlRecordType | None] = []
@@ -177,7 +183,8 @@ def read_snapshot(storage: Storage, path: str, id: SnapshotId) -> Generator[None
 
 
 def whole(slices: Generator[None, None, Snapshot]) -> Snapshot:
-    """Read all slices of a snapshot at once. Raise as `read_snapshot` does."""
+    """Read all slices of a snapshot without a pause, and return it. Raise as `read_snapshot`
+    does."""
     while True:
         try:
             next(slices)
@@ -187,8 +194,9 @@ def whole(slices: Generator[None, None, Snapshot]) -> Snapshot:
 
 
 def read_timestamp(storage: Storage, path: str) -> int:
-    """Return the time at which the last batch that a snapshot replaces was written. Raise
-    DamagedSnapshot, StorageError."""
+    """Return the timestamp, from the header of a snapshot's file, of the last batch whose records
+    the snapshot includes, in milliseconds. Raise DamagedSnapshot if the header was altered,
+    StorageError if the disk fails."""
     file = storage.open(path)
     try:
         size = read_header(file.read(0, HEADER_BYTES)).size

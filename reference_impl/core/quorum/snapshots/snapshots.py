@@ -75,11 +75,12 @@ class Snapshots:
         return 0
 
     def size_of(self, id: SnapshotId) -> int | None:
-        """Return the size of a snapshot, or None if there is no such snapshot."""
+        """Return the bytes of a snapshot's file, or None if there is no such snapshot."""
         return self._sizes.get(id)
 
     def read_bytes(self, id: SnapshotId, position: int, size: int) -> bytes:
-        """Return a part of a snapshot's file. Raise StorageError."""
+        """Return up to `size` bytes of a snapshot's file from a position on. Raise StorageError if
+        the disk fails."""
         file = self._storage.open(self._path(id))
         try:
             return file.read(position, size)
@@ -110,14 +111,15 @@ class Snapshots:
         return None
 
     def set_aside(self, id: SnapshotId, error: DamagedSnapshot) -> str:
-        """Rename a damaged snapshot, so that it no longer counts. Return a sentence that says
-        so. Raise StorageError."""
+        """Rename a damaged snapshot, so that it no longer counts. Return a sentence with the error
+        and the new name. Raise StorageError if the disk fails."""
         self._storage.rename(self._path(id), self._path(id) + DAMAGED)
         del self._sizes[id]
         return f"{error}; it is set aside as {self._path(id)}{DAMAGED}"
 
     def create(self, id: SnapshotId) -> UnfinishedSnapshot:
-        """Begin a new snapshot. Raise StorageError."""
+        """Create the file of a new snapshot, which counts only when `finished` is called. Raise
+        StorageError if the disk fails."""
         return UnfinishedSnapshot(self._storage, self.directory, id, next(self._numbers))
 
     def finished(self, id: SnapshotId) -> None:
@@ -129,7 +131,7 @@ class Snapshots:
         self._sizes = dict(sorted(sizes.items()))
 
     def delete_before(self, id: SnapshotId) -> None:
-        """Delete all older snapshots. Raise StorageError."""
+        """Delete all snapshots older than this one. Raise StorageError if the disk fails."""
         for older in [each for each in self._sizes if each < id]:
             del self._sizes[older]
             self._storage.delete(self._path(older))

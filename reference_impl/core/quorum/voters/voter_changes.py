@@ -90,9 +90,10 @@ def update_voter(quorum: Quorum, voter: Voter, timeout_ms: int) -> Change:
 
 @contextmanager
 def changing(quorum: Quorum) -> Iterator[None]:
-    """Let no other change begin during the block. Raise Refused if this node does not lead the
-    quorum, or with REQUEST_TIMED_OUT if the voters cannot be changed now: the sender tries
-    again."""
+    """Let no other change of the voters begin during the block. Raise Refused: with
+    NOT_LEADER_OR_FOLLOWER if this node does not lead the quorum, with REQUEST_TIMED_OUT while an
+    earlier change, or the first record of this leader's epoch, is not committed; the sender then
+    tries again."""
     check_leads(quorum, quorum.turn)
     leadership = quorum.leadership
     assert leadership is not None
@@ -166,8 +167,9 @@ def supported_versions(quorum: Quorum, voter: Voter) -> Generator[Any, Any, tupl
 
 
 def until_committed(quorum: Quorum, turn: int, end_offset: int, end_ms: int) -> Change:
-    """Wait until a change is committed. Raise Refused if the time is over first, or if this node no
-    longer leads the quorum: then it is unknown whether the change will be committed."""
+    """Wait until the log is committed up to end_offset. Raise Refused if the time is over first, or
+    if this node no longer leads the quorum: then it is unknown whether the change will be
+    committed. end_ms: the latest time by the monotonic clock."""
     while quorum.high_watermark < end_offset:
         check_leads(quorum, turn)
         left_ms = max(1, end_ms - quorum.moment.monotonic_ms)

@@ -33,13 +33,13 @@ CONFIGURED = -1
 """The offset of voters that come from the configuration, or from the formatting of the directory,
 and not from a record of the log."""
 ReplicaKey = tuple[int, UUID]
-"""The id of a node, and that of the directory which holds its metadata log. An id of zero stands
-for any directory."""
+"""The id of a node, and that of the directory which holds its metadata log. A directory id of zero
+stands for any directory."""
 
 
 @dataclass(frozen=True, slots=True)
 class Voter:
-    """One voter."""
+    """One voter: a node that takes part in elections, with its directory and its addresses."""
 
     node_id: int
     directory_id: UUID = ZERO_UUID
@@ -55,7 +55,8 @@ class Voter:
 
     def is_replica(self, replica: ReplicaKey) -> bool:
         """Return whether a replica is this voter. A node that has lost its directory is not: it has
-        lost its vote and its log, too (KIP-853)."""
+        lost its vote and its log, too (KIP-853). The directory is not compared if this voter has
+        none."""
         node_id, directory_id = replica
         return node_id == self.node_id and self.directory_id in (ZERO_UUID, directory_id)
 
@@ -71,7 +72,7 @@ def voters_of(*voters: Voter) -> Voters:
 
 @dataclass(frozen=True, slots=True)
 class Composition:
-    """The voters in force from an offset on."""
+    """The voters in force from an offset on, and the `kraft.version`."""
 
     offset: int
     """The offset of the newest record that names these voters, or CONFIGURED if no record does."""
@@ -98,12 +99,12 @@ class VoterHistory:
         return self._known[-1]
 
     def before(self, end_offset: int) -> Composition:
-        """Return the composition that the log below an offset gives."""
+        """Return the composition that the records below an offset give."""
         return next(each for each in reversed(self._known) if each.offset < max(0, end_offset))
 
     def begin_at(self, end_offset: int, told: Composition | None) -> None:
-        """Begin again with a snapshot that ends at an offset. told: the voters that it names, None
-        if it names none."""
+        """Forget the history and begin again with a snapshot that ends at an offset. told: the
+        voters that it names; None if it names none, then the oldest known ones are kept."""
         first = self._known[0] if told is None else told
         offset = CONFIGURED if told is None else end_offset - 1
         self._known = [Composition(offset, first.kraft_version, first.voters)]
@@ -119,7 +120,8 @@ class VoterHistory:
             self._known.append(following)
 
     def truncate(self, end_offset: int) -> None:
-        """Drop the voters named by records that a truncation removes."""
+        """Drop the compositions of records at this offset or after it, which a truncation
+        removes."""
         while self.latest.offset >= end_offset:
             self._known.pop()
 
