@@ -71,6 +71,6 @@ class ConnectionListeners:
         }
 
     def advertised_to(self, connection: int) -> Endpoint:
-        """Return the address of this node that a client of this connection must use to find it
-        again."""
+        """Return the address at which the client of this connection can reach this node again: that
+        of the same listener in `endpoints`."""
         return self._advertised.get(self.name_of(connection), self._first)

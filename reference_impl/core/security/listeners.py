@@ -64,7 +64,7 @@ class Endpoint:
 
 @dataclass(frozen=True)
 class Sasl:
-    """The authentication that a listener demands."""
+    """The authentication that a listener demands, and its limits."""
 
     mechanisms: tuple[str, ...]
     passwords: Mapping[str, str] = field(repr=False)
@@ -95,8 +95,12 @@ class Listener:
     name: str
     endpoint: Endpoint
     advertised: Endpoint | None = None
+    """The address to give to clients; None if `advertised.listeners` does not name this
+    listener."""
     sasl: Sasl | None = None
     tls: Tls | None = None
+    """The key of the listener; None if its protocol is not encrypted, as `sasl` is None if its
+    protocol has no authentication."""
 
 
 def listeners_of(

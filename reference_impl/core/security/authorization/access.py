@@ -53,7 +53,7 @@ OPERATIONS: dict[ResourceType, tuple[AclOperation, ...]] = {
 
 
 class Access:
-    """Asks the authorizer on behalf of a request."""
+    """Asks the broker's authorizer, if it has one, about the principal of a request."""
 
     def __init__(self, config: BrokerConfig, acls: Acls, principals: Principals) -> None:
         self.authorizer = authorizer_of(config, acls)
@@ -65,12 +65,14 @@ class Access:
         return self.authorizer is not None
 
     def principal_of(self, request: Request) -> str:
-        """Return the principal that sent the request: `User:NAME`."""
+        """Return the principal that sent the request, `User:NAME`: the one for whom another node
+        forwards it, else that of the connection."""
         return request.principal or self._principals.of(request.connection)
 
     def may(self, request: Request, permission: Permission, name: str = CLUSTER_NAME) -> bool:
-        """Return whether the request's principal may do this to the resource of this name. A node's
-        requests to itself are always permitted: they have no connection (`Waiting`)."""
+        """Return whether the request's principal may do this to the resource of this name.
+        Everything is permitted without an authorizer, and for a node's requests to itself: they
+        have no connection (`Waiting`) and are not forwarded for a client."""
         if self.authorizer is None or (request.connection < 0 and request.principal is None):
             return True
         return self.authorizer.allows(
@@ -78,7 +80,8 @@ class Access:
         )
 
     def may_somewhere(self, request: Request, permission: Permission) -> bool:
-        """Return whether the request's principal may do this to any resource of the type."""
+        """Return whether the request's principal may do this to at least one possible resource of
+        the type. Everything is permitted without an authorizer."""
         if self.authorizer is None:
             return True
         return self.authorizer.allows_somewhere(
@@ -96,7 +99,7 @@ class Access:
         self, request: Request, resource_type: ResourceType, name: str = CLUSTER_NAME
     ) -> int:
         """Return all operations that the request's principal may perform on a resource, as the bit
-        field of KIP-430."""
+        field of KIP-430: all that its type has (OPERATIONS) without an authorizer."""
         return bits(
             operation
             for operation in OPERATIONS[resource_type]

@@ -127,7 +127,8 @@ class AclFilter:
 
 
 def covers(acl: Acl, resource_name: str) -> bool:
-    """Return whether the resource pattern of an entry matches this name."""
+    """Return whether the resource pattern of an entry matches this name. The type of resource is
+    not compared."""
     if acl.pattern_type is PatternType.PREFIXED:
         return resource_name.startswith(acl.resource_name)
     return acl.resource_name in (resource_name, WILDCARD)
@@ -172,8 +173,8 @@ class Acls:
         return (acl for acl in self.by_id.values() if acl.resource_type is resource_type)
 
     def covering(self, resource_type: ResourceType, name: str) -> Iterator[Acl]:
-        """Yield every entry whose pattern matches this resource. It takes as many look-ups as
-        PREFIXED patterns have lengths, however long the name is."""
+        """Yield every entry, of any principal, whose pattern matches this resource. It takes as
+        many look-ups as PREFIXED patterns have lengths, however long the name is."""
         literal = self._by_pattern.get((resource_type, PatternType.LITERAL), _NONE)
         for literally in (name, WILDCARD):
             yield from literal.get(literally, ())

@@ -67,9 +67,9 @@ class Authorizer:
     def allows_somewhere(
         self, principal: str, host: str, operation: AclOperation, resource_type: ResourceType
     ) -> bool:
-        """Return whether the principal may do this to at least one possible resource of this type.
-        Source: Authorizer.java, authorizeByResourceType (KIP-679). Implied operations do not count.
-        """
+        """Return whether the principal may do this to at least one possible resource of this type,
+        whether or not such a resource exists. Source: Authorizer.java, authorizeByResourceType
+        (KIP-679). Implied operations do not count."""
         # Try some name: super users, and all users without ACLs, are allowed any name.
         if self.allows(principal, host, operation, resource_type, "hardcode"):
             return True
@@ -95,7 +95,7 @@ def permits(acl: Acl, operation: AclOperation) -> bool:
 
 
 class _Denied:
-    """The names and prefixes that entries deny."""
+    """The names and prefixes of resources that a set of denying entries matches."""
 
     def __init__(self, acls: Iterable[Acl]) -> None:
         prefixes: list[str] = []

@@ -54,7 +54,7 @@ ALLOWED: dict[State, tuple[ApiKey, ...]] = {
 
 @dataclass(eq=False)
 class Session:
-    """One connection to a listener with SASL."""
+    """One connection to a listener with SASL, and how far its authentication has come."""
 
     connection: int
     sasl: Sasl
@@ -64,15 +64,16 @@ class Session:
     """The exchange of tokens that is in progress. None if none is, or if a re-authentication names
     a different mechanism than before."""
     user: str | None = None
-    """The authenticated user, which never changes."""
+    """The authenticated user, None before the first login. A re-authentication cannot change it."""
     token_expiry_ms: int | None = None
     """The expiry of the delegation token with which the user logged in, in milliseconds of the wall
     clock; None if a password was used."""
     lifetime_ms: int | None = None
     """The milliseconds that this session lasts from its beginning; None means without end."""
     may_renew: bool = True
+    """Whether the last re-authentication began at least RENEWALS_APART_MS ago."""
     refusal: Respond | None = field(default=None, repr=False)
-    """The refusal that is held back for a while."""
+    """The answer that is held back for a while before the connection is closed."""
 
     def move(self, move: Move) -> None:
         """Change the state as the table of transitions says for this move. Raise ValueError for a
@@ -116,7 +117,7 @@ class Session:
 
 
 class Authentication:
-    """All connections to listeners with SASL."""
+    """The authentication of all connections to listeners with SASL."""
 
     def __init__(
         self, users: ScramUsers, tokens: Tokens, principals: Principals, moment: Moment

@@ -26,8 +26,8 @@ class LoginModule:
 
 
 def parsed(key: str, text: str) -> LoginModule:
-    """Return the single login module of a JAAS configuration. Raise BadConfig for anything else;
-    the message leaves the text out, since it is secret."""
+    """Return the single login module that the text of a JAAS configuration names. Raise BadConfig
+    for anything else; its message names the key and leaves the text out, since that is secret."""
     tokens = _tokens(key, text)
     if len(tokens) < 3 or tokens[1].lower() not in FLAGS or tokens[-1] != ";":
         raise _bad(key)

@@ -24,8 +24,9 @@ class PlainExchange:
         self.token_expiry_ms = None
 
     def answer(self, token: bytes) -> bytes:
-        """Check the token [authorization id] NUL user NUL password and return an empty one. Raise
-        Denied if it has another form, or user and password do not match."""
+        """Check the token [authorization id] NUL user NUL password, and return an empty one. Raise
+        Denied if the token has another form, if user and password do not match, or if the
+        authorization id is neither empty nor the user."""
         parts = token.decode(errors="replace").split("\0")
         if len(parts) != _PARTS:
             raise _denied(f"Invalid SASL/PLAIN response: expected 3 tokens, got {len(parts)}")

@@ -81,7 +81,7 @@ BY_NUMBER = {mechanism.number: mechanism for mechanism in SCRAM_MECHANISMS.value
 
 @dataclass(frozen=True)
 class Credential:
-    """The data that the server keeps instead of a password."""
+    """The data that the server keeps instead of a password (RFC 5802)."""
 
     salt: bytes
     iterations: int
@@ -109,7 +109,7 @@ class TokenLogin:
 
 
 class ScramExchange:
-    """An exchange of two messages in each direction."""
+    """An exchange of two messages in each direction. It knows the user after the second."""
 
     def __init__(
         self,
@@ -118,8 +118,9 @@ class ScramExchange:
         nonce: str,
         login_by_token: Callable[[str], TokenLogin | None] = lambda _: None,
     ) -> None:
-        """Begin an exchange. nonce: the server's part, drawn for this exchange. login_by_token:
-        finds the delegation token with this id."""
+        """Begin an exchange. credential_of_user: finds the credential of the user with this name.
+        nonce: the server's part, drawn for this exchange. login_by_token: finds the delegation
+        token with this id."""
         self._mechanism = mechanism
         self._credential_of_user = credential_of_user
         self._login_by_token = login_by_token
@@ -132,17 +133,17 @@ class ScramExchange:
         self.token_expiry_ms: int | None = None
 
     def answer(self, token: bytes) -> bytes:
-        """Return the server's message after the client's. Raise Denied if the client's is malformed
-        or proves nothing."""
+        """Return the server's message that answers the client's first or final one. Raise Denied if
+        the client's is malformed, names an unknown user or token, or has a wrong proof."""
         text = token.decode(errors="replace")
         if self._credential is None:
             return self._first(text).encode()
         return self._final(text, self._credential).encode()
 
     def _first(self, text: str) -> str:
-        """Handle the client's first message: note the user name. Return the answer with that user's
-        salt and iterations. Raise Denied if the message is malformed or asks to act for another
-        user."""
+        """Handle the client's first message: note the name, and return the answer with the salt and
+        iterations of that user or token. Raise Denied if the message is malformed, names nobody
+        known, or asks to act for another user."""
         message = _CLIENT_FIRST.fullmatch(text)
         if message is None:
             raise Denied("the client's first message is malformed")
@@ -162,8 +163,8 @@ class ScramExchange:
         return answer
 
     def _look_up(self, by_token: bool) -> Credential:
-        """Return the credential of the user or token with this name. Raise Denied if there is
-        none."""
+        """Return the credential of the user, or else of the delegation token, with the name in the
+        first message. Raise Denied if there is none."""
         if not by_token:
             credential = self._credential_of_user(self._name)
             if credential is None:
@@ -175,8 +176,9 @@ class ScramExchange:
         return self._token.credential
 
     def _final(self, text: str, credential: Credential) -> str:
-        """Handle the client's final message: check its proof. Return the answer with the server's
-        signature. Raise Denied if the message is malformed or the proof is wrong."""
+        """Handle the client's final message: check its proof, and note the authenticated user (the
+        owner of a token). Return the answer with the server's signature. Raise Denied if the
+        message is malformed or the proof is wrong."""
         message = _CLIENT_FINAL.fullmatch(text)
         if message is None:
             raise Denied("the client's final message is malformed")

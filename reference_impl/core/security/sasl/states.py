@@ -15,7 +15,7 @@ from enum import Enum, auto
 
 
 class State(Enum):
-    """The states of a connection."""
+    """The states of a connection; the module describes them."""
 
     NEW = auto()
     KNOWS_VERSIONS = auto()
@@ -27,7 +27,7 @@ class State(Enum):
 
 
 class Move(Enum):
-    """The moves that a connection can make."""
+    """The events that change the state of a connection."""
 
     VERSIONS_TOLD = auto()
     """ApiVersions was answered."""
@@ -38,7 +38,8 @@ class Move(Enum):
     DENIED = auto()
     """The mechanism is not enabled, or a token was wrong."""
     SESSION_ENDS = auto()
-    """connections.max.reauth.ms have passed since the authentication."""
+    """The session's time is over: connections.max.reauth.ms have passed since the authentication,
+    or the delegation token has expired."""
 
 
 SASL: dict[State, dict[Move, State]] = {
