@@ -56,8 +56,9 @@ class BrokerState(Protocol):
 
 
 def put_in_force(broker: BrokerState, delta: MetadataDelta) -> None:
-    """Act upon what `delta` changed; the image has the change already. No other function opens,
-    deletes, leads or reconfigures partitions because of metadata."""
+    """Act upon what `delta` changed, part by part in the order of IN_FORCE; the image has the
+    change already. No other function opens, deletes, leads or reconfigures partitions because of
+    metadata."""
     for part, change in IN_FORCE.items():
         if part in delta.parts:
             change(broker, delta)
@@ -115,7 +116,7 @@ def _open_logs(broker: BrokerState) -> None:
 
 def _opened_logs(broker: BrokerState) -> Iterator[Effect]:
     """Open the logs of the new partitions one by one, and report what recovery finds. A request
-    that needs one before opens it."""
+    that needs a log before its turn opens it itself."""
     while keys := broker.replicas.unopened():
         for key in keys:
             broker.replicas.open(key)
@@ -130,13 +131,13 @@ def reports(logs: LogDirectory) -> Iterator[Effect]:
 
 
 def _remove_logs(broker: BrokerState) -> Iterator[Effect]:
-    """Remove the logs of the partitions that this broker no longer has; housekeeping deletes
-    their files later, unless they are due now."""
+    """Remove the logs of the partitions that this broker no longer has, and report those that
+    cannot be removed. Then delete the files that are due; housekeeping deletes the others later."""
     for key in broker.replicas.leaving():
         try:
             broker.replicas.remove(key)
         except StorageError as error:
-            yield Report(f"{key[0]}-{key[1]} is not removed yet: {error}")
+            yield Report(f"the log of {key[0]}-{key[1]} is not removed yet: {error}")
         yield Pause()
     broker.outbox.post("removed files", _remove_files(broker))
 
