@@ -56,7 +56,8 @@ class Copying:
 
     def prepare(self, partition: Partition) -> Iterator[Effect]:
         """Cut off, before the first fetch from a leader, the records that cannot be compared with
-        the leader's log. Raise StorageError."""
+        the leader's log: in a log without epochs, all above the high watermark. Raise StorageError
+        if the disk fails."""
         yield from self.cut(partition, self._rules.kept_end(partition.log))
 
     def cut(self, partition: Partition, offset: int) -> Iterator[Effect]:
@@ -76,7 +77,7 @@ class Copying:
             )
 
     def begin_at(self, partition: Partition, offset: int) -> None:
-        """Drop everything, and begin at the leader's log start, which is beyond this log's end.
-        Raise StorageError."""
+        """Drop all records, and begin at the leader's log start, which is beyond this log's end.
+        Raise StorageError if the disk fails."""
         partition.log.truncate_fully_and_start_at(offset)
         self._directory.checkpoint()

@@ -73,7 +73,7 @@ def misplaced(broker: Broker) -> Assignments:
 
 
 def _replicas(broker: Broker) -> Iterator[tuple[TopicImage, int, bool]]:
-    """Yield each replica of this broker, and whether it can be used."""
+    """Yield each replica that the metadata assign to this broker, and whether it can be used."""
     topics, own = broker.image.topics, broker.node_id
     for partition in broker.replicas:
         topic = topics.get(partition.topic)
@@ -95,7 +95,7 @@ def directory_of(state: PartitionImage, replica: int) -> UUID | None:
 
 
 def request_of(broker: Broker, found: Assignments) -> Struct:
-    """Return the request for these assignments."""
+    """Return the AssignReplicasToDirs request that reports these assignments."""
     row = REQUEST.struct
     directories = [
         row(

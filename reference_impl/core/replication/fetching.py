@@ -49,12 +49,14 @@ class Source:
     copies: dict[ReplicaKey, Copy] = field(default_factory=dict)
     session: FollowerSession = field(default_factory=FollowerSession)
     resting: dict[ReplicaKey, int] = field(default_factory=dict)
-    """Copies that are not fetched before a time, because their last fetch has failed."""
+    """Copies that are not fetched yet, or again after a failure, and the time of the monotonic
+    clock from which they are."""
 
 
 @dataclass(frozen=True, slots=True)
 class Follower:
-    """The broker that follows, as its leaders must know it."""
+    """The broker that follows: its id, and functions that return its present epoch and
+    configuration."""
 
     node_id: int
     broker_epoch: Callable[[], int]
@@ -122,7 +124,8 @@ class Followers:
     # --- one leader ---------------------------------------------------------------------------
 
     def _fetch_from(self, leader: int) -> Generator[Effect, Any, None]:
-        """Fetch from a leader as long as there is anything to copy from it."""
+        """Fetch from a leader as long as there is anything to copy from it. Pause after a
+        failure."""
         source = self._sources[leader]
         while source.copies:
             yield from self._wake(source)
@@ -144,8 +147,8 @@ class Followers:
         source.session.lost()
 
     def _wake(self, source: Source) -> Iterator[Effect]:
-        """Let the copies whose rest is over be fetched again. To open a partition takes long, so
-        others have their turn after each."""
+        """Prepare the copies whose rest is over, and let the next request fetch them. To open a
+        partition takes long, so other handlers have their turn after each."""
         now_ms = self._moment.monotonic_ms
         for key in [key for key, until_ms in source.resting.items() if until_ms <= now_ms]:
             if source.resting.pop(key, None) is None:
@@ -231,8 +234,9 @@ class Followers:
     def _offset(
         self, leader: int, copy: Copy, timestamp: int
     ) -> Generator[Effect, Any, int | None]:
-        """Ask the leader for the start or the end of its log (`timestamp` says which). Return None
-        if it does not answer, or answers with an error."""
+        """Return the start or the end of the leader's log, which its ListOffsets answer names
+        (`timestamp`: EARLIEST or LATEST). Return None if it does not answer, or answers with an
+        error."""
         row = LIST_OFFSETS.struct(
             "ListOffsetsPartition",
             partition_index=copy.key[1],
@@ -294,7 +298,7 @@ SESSION_ERRORS = (
     ErrorCode.INVALID_FETCH_SESSION_EPOCH,
     ErrorCode.FETCH_SESSION_TOPIC_ID_ERROR,
 )
-"""Errors after which another session can begin at once."""
+"""Errors after which the next request begins another session, without a pause."""
 
 
 def position_of(partition: Partition) -> Position:

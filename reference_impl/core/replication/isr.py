@@ -50,9 +50,9 @@ def consider_leaving(broker: Broker, partition: Partition) -> None:
 
 
 def consider_outsider(broker: Broker, replica: int) -> None:
-    """Note that a follower lives, and consider it for the ISRs that it is not in: it may have been
-    fenced, or another ISR change in progress, when its log reached the high watermark. Its fetches
-    do not name unchanged partitions."""
+    """Note that a follower lives, and consider it for the ISRs of its partitions that it is not in:
+    when its log reached the high watermark, it may have been fenced, or another change of the ISR
+    under way. Its fetches do not name unchanged partitions."""
     for partition in broker.replicas.heard_of(replica):
         consider_joining(broker, partition, replica)
 
@@ -105,7 +105,7 @@ def ask(broker: Broker) -> Generator[Effect, Any, None]:
 
 
 def request_of(broker: Broker, sent: Sent) -> Struct:
-    """Return the request for these changes."""
+    """Return the AlterPartition request for these changes."""
     topics: dict[Any, Struct] = {}
     for partition, isr in sent:
         if partition.topic_id not in topics:
@@ -139,8 +139,9 @@ def epoch_of(broker: Broker, partition: Partition, replica: int) -> int:
 
 
 def take(broker: Broker, sent: Sent, answer: Struct) -> bool:
-    """Withdraw each proposed ISR that the controller has rejected. Return whether some must be
-    proposed again. An accepted one takes effect when the metadata log delivers it."""
+    """Handle the answer to an AlterPartition request: withdraw each proposed ISR that the
+    controller does not grant, and note again those that failed for a passing reason. Return whether
+    there are any of the latter. A granted ISR takes effect when the metadata log delivers it."""
     rows = {
         (topic.topic_id, row.partition_index): row
         for topic in answer.topics

@@ -32,7 +32,8 @@ class Position:
 
 
 class FollowerSession:
-    """The partitions that are fetched from one leader, and what the leader knows of them."""
+    """The partitions that a follower fetches from one leader, and which of them the leader's
+    session has."""
 
     def __init__(self) -> None:
         self.positions: dict[ReplicaKey, Position] = {}
@@ -121,5 +122,6 @@ class FollowerSession:
         return True
 
     def lost(self) -> None:
-        """Begin another session with the next request: the last one may have arrived or not."""
+        """Begin another session with the next request, since it is unknown whether the leader has
+        received the last one."""
         self._epoch = INITIAL_EPOCH
