@@ -16,8 +16,8 @@ OBSERVER_SESSION_MS = 300_000
 
 @dataclass(slots=True)
 class Progress:
-    """What a leader knows of one replica from its fetches: a voter or an observer. Each field is -1
-    while nothing is known."""
+    """The progress of one replica, a voter or an observer, by its fetches. Each field is -1 until it
+    is known."""
 
     end_offset: int = -1
     """The highest offset that the replica has fetched at: it has synced everything below."""
