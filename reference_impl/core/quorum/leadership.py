@@ -16,8 +16,8 @@ OBSERVER_SESSION_MS = 300_000
 
 @dataclass(slots=True)
 class Progress:
-    """The progress of one replica, a voter or an observer, by its fetches. Each field is -1 until it
-    is known."""
+    """The progress of one replica, a voter or an observer, by its fetches. Each field is -1 until
+    it is known."""
 
     end_offset: int = -1
     """The highest offset that the replica has fetched at: it has synced everything below."""
