@@ -4,7 +4,14 @@ end."""
 from __future__ import annotations
 
 from conformance.case import case, expect
-from conformance.cases.list_offsets.test_list_offsets import EARLIEST, LATEST, list_offset
+from conformance.cases.list_offsets.test_list_offsets import (
+    EARLIEST,
+    LATEST,
+    add,
+    list_offset,
+    stamped,
+    time_finds,
+)
 from conformance.clients.members import coordinator
 from conformance.wire import Topic, Wire, batch, part, request
 from reference_impl.wire import ErrorCode, Record, RecordBatch, Struct
@@ -70,6 +77,44 @@ def test_of_two_offsets_of_one_partition_the_last_counts(wire: Wire, version: in
     answer = wire.leader(topic).call("DeleteRecords", version, body)
     found = [(p.error_code, p.low_watermark) for t in answer.topics for p in t.partitions]
     expect(found, [(0, 2)], "(error, low watermark)")
+
+
+@case("LIST-31", "ListOffsets", versions=(1, 11), spec="KIP-79; KIP-107", priority="P1")
+def test_a_time_finds_no_deleted_record(wire: Wire, version: int) -> None:
+    """After DeleteRecords up to the middle of a batch a time finds the first of the records left
+    whose timestamp is that or later, and never a deleted one."""
+    topic = stamped(wire, 0, 30_000, 10_000, 60_000)
+    for deleted, expected in ((1, {0: 1, 20_000: 1}), (2, {0: 2, 20_000: 3})):
+        answer = delete_records(wire, topic, deleted, wire.version("DeleteRecords"))
+        expect((answer.error_code, answer.low_watermark), (0, deleted), "(error, low watermark)")
+        for time_ms, offset in expected.items():
+            found = time_finds(wire, topic, time_ms, version)
+            expect(found, offset, f"offset at {time_ms} ms after DeleteRecords up to {deleted}")
+
+
+@case(
+    "LIST-32",
+    "ListOffsets",
+    versions=(1, 11),
+    spec="KIP-79; class UnifiedLog, searchOffsetInLocalLog",
+    priority="P2",
+)
+def test_a_time_finds_what_comes_after_a_segment_with_deleted_records(
+    wire: Wire, version: int
+) -> None:
+    """If the only records of a segment that reach the time were deleted by DeleteRecords, the time
+    finds the first of the later segments, or nothing; never a deleted or an earlier record. A
+    time that a record left in the segment reaches finds that one, and one that no record of the
+    segment had reached finds the later one."""
+    # Apache Kafka 4.3.1 looks into the first segment that had such a record alone: -1 (README).
+    topic = wire.create_topic(config={"segment.ms": "20000"})
+    for time_ms in (0, 30_000, 10_000, 60_000):  # segments: the first, the next two, the last
+        add(wire, topic, time_ms)
+    answer = delete_records(wire, topic, 2, wire.version("DeleteRecords"))
+    expect((answer.error_code, answer.low_watermark), (0, 2), "(error, low watermark)")
+    expect(time_finds(wire, topic, 5_000, version), 2, "offset at 5,000 ms")
+    expect(time_finds(wire, topic, 20_000, version), {3, -1}, "offset at 20,000 ms")
+    expect(time_finds(wire, topic, 45_000, version), 3, "offset at 45,000 ms")
 
 
 @case("LIST-24", "DeleteRecords", spec="KIP-107, DeleteRecordsRequest")

@@ -70,6 +70,13 @@ def add(wire: Wire, topic: Topic, *timestamps: int, codec: Compression = Compres
 BASE = int(time.time() * 1000) - 600_000
 
 
+def time_finds(wire: Wire, topic: Topic, time_ms: int, version: int) -> int:
+    """Return the offset that ListOffsets answers, without an error, for a time relative to BASE."""
+    answer = list_offset(wire, topic, BASE + time_ms, version)
+    expect(answer.error_code, ErrorCode.NONE, "ListOffsets error")
+    return int(answer.offset)
+
+
 @case("LIST-01", "ListOffsets", versions=ALL, spec="KIP-79, ListOffsetRequest")
 def test_latest_is_the_high_watermark(wire: Wire, version: int) -> None:
     """Timestamp -1 answers the high watermark with timestamp -1."""
