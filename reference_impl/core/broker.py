@@ -43,6 +43,7 @@ from reference_impl.core.quorum.metadata_transactions import Committed
 from reference_impl.core.quorum.quorum import Hooks, Quorum
 from reference_impl.core.quorum.snapshots.formatting import first_records
 from reference_impl.core.quorum.voters.voter_set import Voter, Voters, voters_of
+from reference_impl.core.quotas.replication import FOLLOWER, LEADER, ReplicationQuota
 from reference_impl.core.quotas.throttling import Throttles
 from reference_impl.core.replication.copying import Copying
 from reference_impl.core.replication.fetching import Follower, Followers
@@ -121,6 +122,7 @@ class Broker:
         )
         self.proposals: dict[Partition, None] = {}
         """The partitions whose ISR the controller is still to be asked to change."""
+        self.leader_quota = self._replication_quota(LEADER)
         self.followers = self._followers()
         self.tokens = Tokens(self.image.delegation_tokens, self.moment, config)
         self.authentication = Authentication(
@@ -228,9 +230,13 @@ class Broker:
         )
 
     def _followers(self) -> Followers:
-        follower = Follower(self.node_id, lambda: self.broker_epoch, self._now_in_force)
+        quota = self._replication_quota(FOLLOWER)
+        follower = Follower(self.node_id, lambda: self.broker_epoch, self._now_in_force, quota)
         copying = Copying(self.rules, self.moment, self.logs)
         return Followers(follower, self.replicas, copying, self.moment, self.outbox)
+
+    def _replication_quota(self, side: str) -> ReplicationQuota:
+        return ReplicationQuota(side, self.node_id, self._now_in_force, self.image)
 
     def _group_coordinators(self) -> GroupCoordinators:
         settings = GroupSettings(self._now_in_force, self.image)

@@ -131,6 +131,8 @@ _OBEYED = (
     ConfigKey("quota.window.num", _I, "11", 1),
     ConfigKey("quota.window.size.seconds", _I, "1", 1),
     ConfigKey("replica.selector.class", _S, None, one_of=_SELECTORS),
+    ConfigKey("replication.quota.window.num", _I, "11", 1),
+    ConfigKey("replication.quota.window.size.seconds", _I, "1", 1),
     ConfigKey("request.timeout.ms", _I, "30000"),
     ConfigKey("socket.receive.buffer.bytes", _I, "102400"),
     ConfigKey("socket.request.max.bytes", _I, "104857600", 1),

@@ -43,6 +43,14 @@ _TOPICS = {
     "remote.log.copy.disable": "Whether a tiered topic stops copying segments.",
     "remote.log.delete.on.disable": "Whether remote data is deleted when tiering is switched off.",
     "remote.storage.enable": "Whether segments are kept in tiered storage.",
+    "follower.replication.throttled.rate": "The bytes per second of throttled replicas that a"
+    " broker fetches as a follower.",
+    "leader.replication.throttled.rate": "The bytes per second of throttled replicas that a broker"
+    " sends as a leader.",
+    "replication.quota.window.num": "The number of windows over which a rate is measured for"
+    " throttled replicas.",
+    "replication.quota.window.size.seconds": "The length of one window in which a rate is measured"
+    " for throttled replicas.",
     "request.timeout.ms": "The longest time that a marker waits for its replicas.",
     "retention.bytes": "The partition size above which old segments are deleted; -1: no limit.",
     "retention.ms": "The age above which a segment is deleted; -1: no limit.",

@@ -12,8 +12,15 @@ import re
 from collections.abc import Mapping
 
 from reference_impl.core.configs.broker import KNOWN_CONFIGS, BrokerConfig
-from reference_impl.core.configs.idle import ALTERABLE, THROTTLES
-from reference_impl.core.configs.keys import BadConfig, ConfigKey, ConfigType, split_list
+from reference_impl.core.configs.idle import ALTERABLE, IDLE_THROTTLES
+from reference_impl.core.configs.keys import (
+    LONG_MAX,
+    BadConfig,
+    ConfigKey,
+    ConfigType,
+    split_list,
+    table,
+)
 from reference_impl.core.configs.topic import TOPIC_CONFIGS
 from reference_impl.core.controller.image.metadata_image import MetadataImage
 from reference_impl.core.security.listeners import PREFIX
@@ -21,6 +28,13 @@ from reference_impl.core.security.listeners import PREFIX
 ALL_BROKERS = ""
 """The name of the resource whose configuration all brokers have."""
 MIN_INSYNC_REPLICAS = "min.insync.replicas"
+THROTTLES = table(
+    ConfigKey("follower.replication.throttled.rate", ConfigType.LONG, str(LONG_MAX), 0),
+    ConfigKey("leader.replication.throttled.rate", ConfigType.LONG, str(LONG_MAX), 0),
+    *IDLE_THROTTLES.values(),
+)
+"""Limits that tools set while they move replicas, described only where they are set. The first two
+are in `core/quotas/replication.py` (KIP-73)."""
 
 _DEFAULTS_OF_TOPICS = frozenset(key.synonym for key in TOPIC_CONFIGS.values() if key.synonym)
 _OF_THE_BROKER = frozenset(

@@ -13,7 +13,7 @@ from reference_impl.core.configs.client_metrics import CLIENT_METRICS_CONFIGS
 from reference_impl.core.configs.documentation import DOCUMENTATION
 from reference_impl.core.configs.dynamic import ALL_BROKERS, DYNAMIC, key_of_broker
 from reference_impl.core.configs.group import GROUP_CONFIGS
-from reference_impl.core.configs.idle import NOTE, WITHOUT_EFFECT
+from reference_impl.core.configs.idle import IDLE_THROTTLES, NOTE, WITHOUT_EFFECT
 from reference_impl.core.configs.keys import SECRETS, ConfigKey
 from reference_impl.core.configs.topic import TOPIC_CONFIGS
 from reference_impl.core.requests.role import Role
@@ -63,8 +63,10 @@ class ConfigEntry:
 
     @property
     def documentation(self) -> str | None:
-        """Return the purpose of the key, in a sentence (KIP-569), or None if there is none."""
-        return NOTE if self.key.name in WITHOUT_EFFECT else DOCUMENTATION.get(self.key.name)
+        """The purpose of the key, in a sentence (KIP-569), or None if there is none."""
+        if self.key.name in WITHOUT_EFFECT or self.key.name in IDLE_THROTTLES:
+            return NOTE
+        return DOCUMENTATION.get(self.key.name)
 
 
 Names = frozenset[str]

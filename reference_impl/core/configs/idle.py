@@ -121,8 +121,6 @@ WITHOUT_EFFECT = table(
     ConfigKey("remote.log.storage.system.enable", _B, "false"),
     ConfigKey("replica.high.watermark.checkpoint.interval.ms", _L, "5000"),
     ConfigKey("replica.socket.receive.buffer.bytes", _I, "65536"),
-    ConfigKey("replication.quota.window.num", _I, "11"),
-    ConfigKey("replication.quota.window.size.seconds", _I, "1"),
     ConfigKey("sasl.client.callback.handler.class", _CLASS, None),
     ConfigKey("sasl.jaas.config", _P, None),
     ConfigKey("sasl.kerberos.kinit.cmd", _S, "/usr/bin/kinit"),
@@ -241,9 +239,8 @@ ALTERABLE = frozenset(
 """The keys without effect that may be changed while a broker runs (KIP-226). Keys of security are
 not among them: an accepted keystore that is not used would mislead the administrator."""
 
-THROTTLES = table(
-    ConfigKey("follower.replication.throttled.rate", _L, str(LONG_MAX), 0),
-    ConfigKey("leader.replication.throttled.rate", _L, str(LONG_MAX), 0),
-    ConfigKey("replica.alter.log.dirs.io.max.bytes.per.second", _L, str(LONG_MAX), 0),
+IDLE_THROTTLES = table(
+    ConfigKey("replica.alter.log.dirs.io.max.bytes.per.second", _L, str(LONG_MAX), 0)
 )
-"""Limits that tools set while they move replicas (KIP-73), described only where they are set."""
+"""The limit that tools set while they move replicas between the directories of a broker (KIP-113),
+described only where it is set. Here a broker has one directory."""

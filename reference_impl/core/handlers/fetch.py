@@ -143,6 +143,8 @@ class PendingFetch:
                 throttle_time_ms=throttle_ms,
             )
         session_id, rows = self._context.to_send(reading.rows)
+        if self._replica_id >= 0:
+            self._count_throttled(rows)
         body = RESPONSE.new(session_id=session_id)
         topic: Struct | None = None
         yield GiveWay(self.request)
@@ -226,6 +228,9 @@ class PendingFetch:
             reading.must_answer = True
             return row
         is_follower = self._replica_id >= 0
+        if is_follower and self._is_throttled(partition):
+            self._note_follower(partition, offset, params.log_start_offset)
+            return row
         end = (
             rules.readable_end(partition, isolation)
             if self._replica_id == CONSUMER
@@ -242,7 +247,7 @@ class PendingFetch:
             at_least_one=reading.bytes_read == 0,
             from_file=self._broker.sends_from_files,
         )
-        if is_follower and self._is_first:
+        if is_follower:
             self._note_follower(partition, offset, params.log_start_offset)
         if isolation == READ_COMMITTED and row.records:
             row.aborted_transactions = self._aborted(partition, offset, row.records)
@@ -260,9 +265,30 @@ class PendingFetch:
         rack = self.request.body.rack_id if is_told else ""
         return preferred_replica(self._broker, partition, rack, offset)
 
+    def _is_throttled(self, partition: Partition) -> bool:
+        """Return whether a follower that is not in sync gets no records of this partition now,
+        because enough of throttled replicas was sent (KIP-73; ReplicaManager.shouldLeaderThrottle).
+        """
+        quota = self._broker.leader_quota
+        return (
+            self._replica_id not in partition.state.isr
+            and quota.concerns(partition.topic, partition.index)
+            and quota.is_used_up(self._broker.monotonic_ms)
+        )
+
+    def _count_throttled(self, rows: list[Row]) -> None:
+        """Count the records that a follower is about to get of throttled replicas."""
+        quota, image = self._broker.leader_quota, self._broker.image
+        for wanted, row in rows:
+            topic = image.topic_of(wanted.topic, wanted.topic_id) if row.records else None
+            if topic is not None and quota.concerns(topic.name, row.partition_index):
+                quota.record(len(row.records), self._broker.monotonic_ms)
+
     def _note_follower(self, partition: Partition, offset: int, log_start: int) -> None:
-        """Note that a follower has everything from its log start to the offset. Raise Refused for a
-        follower that has been started again since."""
+        """Note, in the first attempt, that a follower has everything from its log start to the
+        offset. Raise Refused for a follower that has been started again since."""
+        if not self._is_first:
+            return
         broker, replica_state = self._broker, self.request.body.replica_state
         registered = broker.image.brokers.get(self._replica_id)
         broker.rules.check_replica_epoch(registered, replica_state.replica_epoch)

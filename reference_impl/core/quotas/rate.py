@@ -43,10 +43,14 @@ class Rate:
         """Return the amount per second, and the number of seconds over which it was measured."""
         self._forget_old(now_ms)
         oldest_ms = self._samples[0].start_ms if self._samples else now_ms
-        elapsed_ms = max(0, now_ms - oldest_ms)
-        missing = max(0, self._count - 1 - elapsed_ms // self._sample_ms)
-        seconds = max(1, elapsed_ms + missing * self._sample_ms) / 1000
+        seconds = max(1, self._window_ms(max(0, now_ms - oldest_ms))) / 1000
         return sum(sample.amount for sample in self._samples) / seconds, seconds
+
+    def _window_ms(self, elapsed_ms: int) -> int:
+        """Return the length of the time over which the mean is taken. elapsed_ms: since the oldest
+        sample began."""
+        missing = max(0, self._count - 1 - elapsed_ms // self._sample_ms)
+        return elapsed_ms + missing * self._sample_ms
 
     def _forget_old(self, now_ms: int) -> None:
         """Drop the oldest samples while they lie wholly outside the window, or after `now_ms`
@@ -54,3 +58,11 @@ class Rate:
         window_ms = self._count * self._sample_ms
         while self._samples and not 0 <= now_ms - self._samples[0].last_ms < window_ms:
             self._samples.popleft()
+
+
+class SimpleRate(Rate):
+    """A rate over the time since the oldest sample, but at least one sample's length: after a
+    silence there is no credit for more than one sample (SimpleRate.java)."""
+
+    def _window_ms(self, elapsed_ms: int) -> int:
+        return max(elapsed_ms, self._sample_ms)

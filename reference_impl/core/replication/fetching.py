@@ -18,6 +18,7 @@ from reference_impl.core.effects import Effect, Report
 from reference_impl.core.moment import Moment
 from reference_impl.core.partitions.partition import NO_LEADER, Partition
 from reference_impl.core.partitions.replicas import Replicas
+from reference_impl.core.quotas.replication import ReplicationQuota
 from reference_impl.core.replication.copying import Copying, Damaged
 from reference_impl.core.replication.session import REQUEST, FollowerSession, Position, ReplicaKey
 from reference_impl.core.storage import StorageError
@@ -40,6 +41,9 @@ class Copy:
     is_asked: bool = False
     """Whether a request has named this partition in the current leader epoch. Before that, an
     answer belongs to an earlier epoch."""
+    is_in_sync: bool = False
+    """Whether the last answer has brought it to the leader's high watermark. Then it is not
+    throttled (AbstractFetcherThread.java, shouldFollowerThrottle)."""
 
 
 @dataclass(slots=True, eq=False)
@@ -61,6 +65,8 @@ class Follower:
     node_id: int
     broker_epoch: Callable[[], int]
     config: Callable[[], BrokerConfig]
+    quota: ReplicationQuota
+    """The throttle of what this broker fetches."""
 
 
 class Followers:
@@ -129,6 +135,7 @@ class Followers:
         source = self._sources[leader]
         while source.copies:
             yield from self._wake(source)
+            self._hold_back(source)
             if not source.session.positions:
                 yield Later(self._number("replica.fetch.backoff.ms"))
                 continue
@@ -163,6 +170,16 @@ class Followers:
                     continue
                 source.session.want(key, position_of(partition))
             yield _PAUSE
+
+    def _hold_back(self, source: Source) -> None:
+        """Let throttled copies rest, once more was fetched of them than the rate allows."""
+        quota = self._follower.quota
+        if not quota.is_used_up(self._moment.monotonic_ms):
+            return
+        for key in list(source.session.positions):
+            copy = source.copies[key]
+            if not copy.is_in_sync and quota.concerns(copy.topic, key[1]):
+                self._rest(source, copy)
 
     def _request(self, source: Source) -> Struct:
         for key in source.session.positions:
@@ -209,6 +226,10 @@ class Followers:
             yield from self._copying.truncate(partition, told)
         else:
             self._copying.take(partition, row)
+            copy.is_in_sync = partition.log.log_end_offset >= row.high_watermark
+            quota = self._follower.quota
+            if quota.concerns(copy.topic, copy.key[1]):
+                quota.record(len(row.records or b""), self._moment.monotonic_ms)
         source.session.want(copy.key, position_of(partition))
 
     def _begin_anew(

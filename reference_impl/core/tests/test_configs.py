@@ -10,9 +10,10 @@ import pytest
 from reference_impl.core.configs.broker import BROKER_CONFIGS, KNOWN_CONFIGS, BrokerConfig
 from reference_impl.core.configs.client_metrics import CLIENT_METRICS_CONFIGS
 from reference_impl.core.configs.documentation import DOCUMENTATION
+from reference_impl.core.configs.dynamic import THROTTLES
 from reference_impl.core.configs.entries import ConfigSource
 from reference_impl.core.configs.group import GROUP_CONFIGS
-from reference_impl.core.configs.idle import WITHOUT_EFFECT
+from reference_impl.core.configs.idle import IDLE_THROTTLES, WITHOUT_EFFECT
 from reference_impl.core.configs.keys import BadConfig, ConfigType
 from reference_impl.core.configs.topic import TOPIC_CONFIGS
 from reference_impl.core.log.log_config import LogConfig
@@ -325,6 +326,7 @@ def test_a_password_is_never_told() -> None:
 
 def test_every_key_says_what_it_is_for() -> None:
     keys = {*BROKER_CONFIGS, *GROUP_CONFIGS, *TOPIC_CONFIGS, *CLIENT_METRICS_CONFIGS}
+    keys |= THROTTLES.keys() - IDLE_THROTTLES.keys()
     silent = sorted(keys - DOCUMENTATION.keys())
     assert silent == [], "say in configs/documentation.py what these are for"
     assert sorted(DOCUMENTATION.keys() - keys) == []
