@@ -14,7 +14,7 @@ from reference_impl.client import calls
 from reference_impl.client.cluster.coordinators import Coordinators
 from reference_impl.client.cluster.metadata import Metadata
 from reference_impl.client.config import consumer_config
-from reference_impl.client.errors import ClientError, IllegalState, Refusal, is_retriable
+from reference_impl.client.errors import ClientError, IllegalState
 from reference_impl.client.group.classic.membership import ClassicMembership
 from reference_impl.client.group.consumer.membership import ConsumerMembership
 from reference_impl.client.group.member import GroupMember
@@ -313,9 +313,9 @@ class Consumer(Machine):
         """Return the error that occurred since the last poll, or None. Return a lasting error every
         time, any other once."""
         for topic in self._subscription.topics:
-            known = self._metadata.topic(topic)
-            if known is not None and known.error and not is_retriable(known.error):
-                return Refusal(known.error, f"reading topic {topic}")
+            refusal = self._metadata.refusal(topic, f"reading topic {topic}")
+            if refusal is not None:
+                return refusal
         if self._membership is not None and self._membership.error is not None:
             return self._membership.take_error()
         for part in (self._positions, self._fetcher):
@@ -323,6 +323,15 @@ class Consumer(Machine):
                 error, part.error = part.error, None
                 return error
         return None
+
+    def _refusal_of_position(self, partition: TopicPartition) -> ClientError | None:
+        """Return the error that explains why this position cannot be found, or None if there is
+        none yet."""
+        refusal = self._metadata.refusal(partition.topic, f"asking for the position in {partition}")
+        if refusal is not None:
+            return refusal
+        error, self._positions.error = self._positions.error, None
+        return error
 
     def _answer_calls(self) -> None:
         for call_id, partition in list(self._position_calls.items()):
@@ -332,12 +341,14 @@ class Consumer(Machine):
                 self._kernel.fail(call_id, error)
             elif state.position is not None:
                 self._kernel.complete(call_id, state.position)
+            elif (refusal := self._refusal_of_position(partition)) is not None:
+                self._kernel.fail(call_id, refusal)
             if not self._kernel.is_open(call_id):
                 del self._position_calls[call_id]
         for call_id, name in list(self._partition_calls.items()):
-            known = self._metadata.topic(name)
-            if known is not None and known.error and not is_retriable(known.error):
-                self._kernel.fail(call_id, Refusal(known.error, f"asking for topic {name}"))
+            refusal = self._metadata.refusal(name, f"asking for topic {name}")
+            if refusal is not None:
+                self._kernel.fail(call_id, refusal)
             elif self._metadata.partitions(name):
                 self._kernel.complete(call_id, self._metadata.partitions(name))
             if not self._kernel.is_open(call_id):

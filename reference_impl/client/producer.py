@@ -14,14 +14,7 @@ from reference_impl.client import calls
 from reference_impl.client.cluster.coordinators import Coordinators
 from reference_impl.client.cluster.metadata import Metadata
 from reference_impl.client.config import producer_config
-from reference_impl.client.errors import (
-    ClientError,
-    IllegalState,
-    Refusal,
-    SendError,
-    TimedOut,
-    is_retriable,
-)
+from reference_impl.client.errors import ClientError, IllegalState, SendError, TimedOut
 from reference_impl.client.kernel import Chance
 from reference_impl.client.machine import Machine
 from reference_impl.client.producing.accumulator import (
@@ -233,8 +226,10 @@ class Producer(Machine):
             if self._kernel.monotonic_ms >= send.deadline_ms:
                 what = "there was no room in buffer.memory" if topic else "its topic is not known"
                 self._refuse(send, TimedOut(f"max.block.ms has passed and {what}"))
-            elif topic is not None and topic.error and not is_retriable(topic.error):
-                self._refuse(send, Refusal(topic.error, f"sending to {topic.name}"))
+            elif refusal := self._metadata.refusal(
+                send.record.topic, f"sending to {send.record.topic}"
+            ):
+                self._refuse(send, refusal)
             elif topic is None or not topic.leaders:
                 still_waiting.append(send)
             elif self._accumulator.has_room(estimated_size(send.record)):
@@ -309,9 +304,9 @@ class Producer(Machine):
 
     def _answer_partitions(self) -> None:
         for call_id, name in list(self._asking_partitions.items()):
-            topic = self._metadata.topic(name)
-            if topic is not None and topic.error and not is_retriable(topic.error):
-                self._kernel.fail(call_id, Refusal(topic.error, f"asking for topic {name}"))
+            refusal = self._metadata.refusal(name, f"asking for topic {name}")
+            if refusal is not None:
+                self._kernel.fail(call_id, refusal)
             elif self._metadata.partitions(name):
                 self._kernel.complete(call_id, self._metadata.partitions(name))
             if not self._kernel.is_open(call_id):

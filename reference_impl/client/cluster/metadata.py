@@ -12,6 +12,7 @@ from uuid import UUID
 
 from reference_impl.client.cluster.network import Network, Node
 from reference_impl.client.config import Config
+from reference_impl.client.errors import Refusal, is_retriable
 from reference_impl.client.kernel import Kernel
 from reference_impl.client.values import TopicPartition
 from reference_impl.links.kernel import Backoff
@@ -72,6 +73,14 @@ class Metadata:
     def topic(self, name: str) -> Topic | None:
         """Return a topic, or None until its metadata has arrived."""
         return self._topics.get(name)
+
+    def refusal(self, name: str, doing: str) -> Refusal | None:
+        """Return the error that explains why a topic cannot be used, or None if it can be or may be
+        soon. `doing`: what fails for that reason."""
+        topic = self._topics.get(name)
+        if topic is None or not topic.error or is_retriable(topic.error):
+            return None
+        return Refusal(topic.error, doing)
 
     def topic_name(self, topic_id: UUID) -> str | None:
         """Return the name of the topic with this id, or None if it is not known."""

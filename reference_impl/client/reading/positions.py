@@ -232,8 +232,17 @@ class Positions:
             elif len(call.found) == len(call.times):
                 del self._calls[call_id]
                 self._kernel.complete(call_id, call.found)
+            elif refusal := self._refusal(call):
+                self._kernel.fail(call_id, refusal)
             elif self._kernel.monotonic_ms >= call.not_before_ms:
                 self._run_call(call_id, call)
+
+    def _refusal(self, call: TimesCall) -> ClientError | None:
+        for topic, _ in call.times:
+            refusal = self._metadata.refusal(topic, f"asking for offsets of topic {topic}")
+            if refusal is not None:
+                return refusal
+        return None
 
     def _run_call(self, call_id: int, call: TimesCall) -> None:
         def found(partition: TopicPartition, offset: OffsetAndTimestamp | None) -> None:

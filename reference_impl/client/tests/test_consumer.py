@@ -169,3 +169,36 @@ def test_a_leader_that_a_newer_one_has_replaced_is_not_asked() -> None:
     script.leader_epoch = 7
     row = script.wait_for(ApiKey.OFFSET_FOR_LEADER_EPOCH).body.topics[0].partitions[0]
     assert (row.current_leader_epoch, row.leader_epoch) == (7, 7)
+
+
+def test_a_look_up_by_time_in_a_forbidden_topic_fails_at_once() -> None:
+    script = consumer()
+    script.errors["t"], script.topics["t"] = ErrorCode.TOPIC_AUTHORIZATION_FAILED, 0
+    call = script.call(calls.OffsetsForTimes({ZERO: 1}))
+    assert script.results[call].name == "TOPIC_AUTHORIZATION_FAILED"
+
+
+def test_the_position_in_a_forbidden_topic_is_an_error_at_once() -> None:
+    script = consumer()
+    script.errors["t"], script.topics["t"] = ErrorCode.TOPIC_AUTHORIZATION_FAILED, 0
+    script.ok(calls.Assign(frozenset({ZERO})))
+    call = script.call(calls.Position(ZERO))
+    assert script.results[call].name == "TOPIC_AUTHORIZATION_FAILED"
+
+
+def test_a_position_that_cannot_be_found_is_an_error_at_once() -> None:
+    script = consumer(auto_offset_reset="none")
+    script.ok(calls.Assign(frozenset({ZERO})))
+    call = script.call(calls.Position(ZERO))
+    assert script.results[call].name == "NO_OFFSET_FOR_PARTITION"
+    poll = script.call(POLL)
+    script.wait(200)
+    assert script.results[poll].name == "NO_OFFSET_FOR_PARTITION"
+
+
+def test_a_position_that_the_leader_refuses_is_an_error_at_once() -> None:
+    script = consumer()
+    script.ok(calls.Assign(frozenset({ZERO})))
+    call = script.call(calls.Position(ZERO))
+    answer_offsets(script, -1, ErrorCode.TOPIC_AUTHORIZATION_FAILED)
+    assert script.results[call].name == "TOPIC_AUTHORIZATION_FAILED"
