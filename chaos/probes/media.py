@@ -54,7 +54,7 @@ def _writes_fail(site: Site, fault: Fault) -> str:
             raise ProbeFailed("a write was acknowledged although the disk takes none")
     left = log_end(address, TOPIC)
     if left != end:
-        raise ProbeFailed(f"the log ended at offset {end}, and after the heal at {left}")
+        raise ProbeFailed(f"the log ended at offset {end} before the fault, and at {left} after it")
     append(address, TOPIC, PATIENCE_S)
     return f"a write was refused: {refused}"
 
@@ -66,7 +66,7 @@ def a_sync_takes_longer(site: Site) -> str:
     with site.struck(SlowDisk(1, DELAY_MS)):
         slow_ms = _making_a_topic_ms(site, name)
         if slow_ms < DELAY_MS:
-            raise ProbeFailed(f"creating a topic took only {slow_ms:.0f} ms")
+            raise ProbeFailed(f"creating a topic took {slow_ms:.0f} ms, not {DELAY_MS} or more")
     site.expect(lambda: _making_a_topic_ms(site, f"fast-{time.monotonic_ns()}") < slow_ms, "speed")
     append(address, name, PATIENCE_S)
     return f"creating a topic, which needs a sync, took {slow_ms:.0f} ms"

@@ -227,7 +227,9 @@ def a_share_of_the_connections_stalls(site: Site) -> str:
             if stalled and answered:
                 break
     if not (stalled and answered):
-        raise ProbeFailed(f"{stalled} connections stalled and {answered} were answered")
+        raise ProbeFailed(
+            f"{stalled} connections stalled and {answered} were answered, instead of some of each"
+        )
     return f"{stalled} connections stalled and ended, {answered} were answered"
 
 
@@ -254,7 +256,9 @@ def some_packets_are_lost(site: Site) -> str:
             if slow and quick:
                 break
     if not (slow and quick):
-        raise ProbeFailed(f"{slow} connections were slow and {quick} quick")
+        raise ProbeFailed(
+            f"{slow} connections lost packets and {quick} did not, instead of some of each"
+        )
     return f"{slow} of {slow + quick} connections had packets retransmitted"
 
 

@@ -36,7 +36,7 @@ class Replicating:
         allowed: compaction leaves them (UnifiedLog.append, UnexpectedAppendOffsetException)."""
         if header.base_offset < log.log_end_offset:
             raise ValueError(
-                f"the leader has sent offset {header.base_offset}, and the log ends at"
+                f"the leader has sent offset {header.base_offset} again: this log ends at"
                 f" {log.log_end_offset}"
             )
 

@@ -206,7 +206,10 @@ def repeat(row: Struct) -> None:
 
 @pytest.mark.parametrize(
     ("alter", "reason"),
-    [(damage, "its bytes have"), (repeat, "the leader has sent offset 0, and the log ends at 1")],
+    [
+        (damage, "its bytes have"),
+        (repeat, "the leader has sent offset 0 again: this log ends at 1"),
+    ],
 )
 def test_a_replica_whose_leader_sends_nonsense_stops_and_others_go_on(
     alter: Callable[[Struct], None], reason: str
