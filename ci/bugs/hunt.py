@@ -8,7 +8,7 @@ from __future__ import annotations
 import shlex
 import threading
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Container, Iterator, Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -30,17 +30,23 @@ from reference_impl.bugs import BUGS, CONFORMANCE
 Say = Callable[[str], None]
 
 
-def chosen(only: Sequence[str]) -> list[str]:
-    """Return the given bugs (names may be joined by commas), or all bugs if none is given. Raise
-    UsageError for an unknown name, or if only commas are given."""
+def named(only: Sequence[str], bugs: Container[str]) -> list[str]:
+    """Return the names in `only` (they may be joined by commas). Raise UsageError for one that is
+    not among the bugs, or if only commas are given."""
     names = [name for words in only for name in words.split(",") if name]
-    if unknown := [name for name in names if name not in BUGS]:
+    if unknown := [name for name in names if name not in bugs]:
         raise UsageError(
             f"--only {unknown[0]}: there is no such bug; `touchstone bugs --list` names them all"
         )
     if only and not names:
         raise UsageError("--only names nothing; name bugs, such as never-end-sessions")
-    return names or list(BUGS)
+    return names
+
+
+def chosen(only: Sequence[str]) -> list[str]:
+    """Return the given bugs, or all that a hunt over processes finds if none is given. Raise
+    UsageError as `named` does."""
+    return named(only, BUGS) or list(BUGS)
 
 
 @dataclass

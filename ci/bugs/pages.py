@@ -7,6 +7,7 @@ import json
 from collections.abc import Sequence
 
 from ci.bugs.finding import Ending, Finding
+from ci.bugs.hunt import named
 from reference_impl.bugs import CONFORMANCE, Bug, Kind
 from reference_impl.bugs.bug import ClientBug
 from reference_impl.bugs.clients import CLIENT_BUGS
@@ -18,13 +19,21 @@ def every_bug() -> dict[str, Bug | ClientBug]:
     return {**BROKER_BUGS, **CLIENT_BUGS}
 
 
-def render_bugs() -> str:
-    """Return a paragraph for each bug: its name, what it does, the rule that it breaks, and the
-    checkers that must catch it."""
+def listed(only: Sequence[str]) -> dict[str, Bug | ClientBug]:
+    """Return the given bugs, or all if none is given. Raise UsageError for an unknown name."""
+    bugs = every_bug()
+    return {name: bugs[name] for name in named(only, bugs) or bugs}
+
+
+def render_bugs(only: Sequence[str] = ()) -> str:
+    """Return a paragraph for each of the given bugs, or for all if none is given: its name, what it
+    does, the rule that it breaks, and the checkers that must catch it."""
     parts = []
+    bugs = listed(only)
     for kind in Kind:
-        parts.append(f"== {kind.value}")
-        for name, bug in every_bug().items():
+        if any(bug.kind is kind for bug in bugs.values()):
+            parts.append(f"== {kind.value}")
+        for name, bug in bugs.items():
             if bug.kind is kind:
                 text = f"{deed_of(bug)}\n\n{inspect.getdoc(bug.rules) or ''}"
                 parts.append(f"{name}\n" + "\n".join(f"    {line}" for line in text.splitlines()))
@@ -36,8 +45,8 @@ def deed_of(bug: Bug | ClientBug) -> str:
     return (inspect.getdoc(inspect.getmodule(bug.rules)) or "").partition("\n\n")[0]
 
 
-def bugs_as_json() -> str:
-    """Return the list of planted bugs as JSON."""
+def bugs_as_json(only: Sequence[str] = ()) -> str:
+    """Return the given bugs, or all planted bugs if none is given, as JSON."""
     entries = [
         {
             "name": name,
@@ -48,7 +57,7 @@ def bugs_as_json() -> str:
             "nemesis": bug.nemesis,
             "caught_by": list(bug.expected_of),
         }
-        for name, bug in every_bug().items()
+        for name, bug in listed(only).items()
     ]
     return json.dumps(entries, indent=2)
 

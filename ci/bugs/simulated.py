@@ -17,6 +17,7 @@ from chaos.clients.factories import REFERENCE
 from chaos.record.run_directory import Scenario
 from chaos.scenarios.exploration import promised_config
 from ci.bugs.finding import Attempt, Finding, Side
+from ci.bugs.hunt import named
 from ci.errors import UsageError
 from ci.simulation.plans import RATE
 from ci.simulation.schedule import perform
@@ -30,16 +31,10 @@ TARGET = "sim"
 def chosen_for_simulator(only: Sequence[str]) -> list[str]:
     """Return the given bugs, or all that a run can show if none is given. Raise UsageError for one
     that is unknown, or that only conformance cases show."""
-    names = [name for words in only for name in words.split(",") if name]
+    names = named(only, {*BROKER_BUGS, *CLIENT_BUGS})
     for name in names:
-        if name not in BROKER_BUGS and name not in CLIENT_BUGS:
-            raise UsageError(
-                f"--only {name}: there is no such bug; `touchstone bugs --list` names them all"
-            )
         if not _checkers(name):
             raise UsageError(f"--only {name}: no run shows it; give --target reference")
-    if only and not names:
-        raise UsageError("--only names nothing; name bugs, such as never-end-sessions")
     return names or [name for name in (*BROKER_BUGS, *CLIENT_BUGS) if _checkers(name)]
 
 

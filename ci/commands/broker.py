@@ -76,7 +76,7 @@ def serve(
 def fuzz(
     seed: Annotated[int, typer.Option(help="Seed of every random choice.")] = 1,
     seconds: Annotated[float, typer.Option(help="Length in seconds.")] = 60,
-    first: Annotated[int, typer.Option(help="Number of the first case.")] = 0,
+    first: Annotated[int, typer.Option(min=0, help="Number of the first case.")] = 0,
     cases: Annotated[
         int | None, typer.Option(help="Number of cases to run, instead of --seconds.")
     ] = None,
@@ -105,7 +105,9 @@ def kills(
     from reference_impl.robustness.kills.run import run_kills
 
     if bug is not None and bug not in BUGS:
-        raise UsageError(f"kills: there is no bug {bug!r}; there are {', '.join(sorted(BUGS))}")
+        raise UsageError(
+            f"--bug {bug}: there is no such bug; `touchstone bugs --list` names them all"
+        )
     check_above_zero(kills=kills)
     leftovers.remove_and_mark_children()
     outcome = run_kills(seed, kills, bug)
@@ -116,7 +118,7 @@ def kills(
 def bugs(
     only: Annotated[
         list[str] | None,
-        typer.Option(help="Run only these bugs; repeatable, or separated by commas."),
+        typer.Option(help="Run or list only these bugs; repeatable, or separated by commas."),
     ] = None,
     target: Annotated[
         str,
@@ -147,7 +149,7 @@ def bugs(
     from ci.bugs import Plan, bugs_as_json, render_bugs, run_bugs
 
     if show:
-        print(bugs_as_json() if as_json else render_bugs())
+        print(bugs_as_json(only or []) if as_json else render_bugs(only or []))
         return
     if as_json and markdown:
         raise UsageError("--json and --markdown: give one of them")

@@ -8,9 +8,11 @@ import sys
 from pathlib import Path
 
 import pytest
+from typer.testing import CliRunner
 
 from ci.bench.table import Ratio, Table
 from ci.bugs import render_bugs
+from ci.cli import app
 from ci.commands.judging import _seeds_done
 from ci.commands.nights import targets_named
 from ci.commands.options import check_above_zero, check_directory, check_judges, pairs
@@ -265,6 +267,28 @@ def test_bugs_says_what_each_breaks_and_who_catches_it() -> None:
     for name in bugs:
         assert name in text
     assert text.count("Breaks:") == text.count("Caught by:") == len(bugs)
+
+
+def test_bugs_lists_only_the_named_ones() -> None:
+    pair = "never-end-sessions,reuse-producer-ids"
+    done = CliRunner().invoke(app, ["bugs", "--list", "--json", "--only", pair])
+    assert sorted(each["name"] for each in json.loads(done.output)) == pair.split(",")
+    done = CliRunner().invoke(app, ["bugs", "--list", "--only", "never-end-sessions"])
+    assert done.output.count("Breaks:") == 1 and "\nnever-end-sessions\n" in done.output
+
+
+@pytest.mark.parametrize(
+    ("line", "sentence"),
+    [
+        ("bugs --list --only nonsense", "--only nonsense: there is no such bug; `touchstone"),
+        ("kills --bug nonsense", "--bug nonsense: there is no such bug; `touchstone"),
+        ("fuzz --first -2 --cases 1", "'--first': -2 is not in the range x>=0"),
+    ],
+)
+def test_a_wrong_bug_or_case_is_one_short_sentence(line: str, sentence: str) -> None:
+    done = CliRunner().invoke(app, line.split())
+    assert done.exit_code == 2 and sentence in done.output
+    assert len(done.output) < 600
 
 
 def test_a_table_names_the_bounds_that_are_broken() -> None:
