@@ -14,7 +14,11 @@ from uuid import UUID
 from reference_impl.core.broker import Broker
 from reference_impl.core.controller.features import REGISTERED
 from reference_impl.core.controller.image.registrations import endpoint_rows, feature_rows
-from reference_impl.core.controller.leaders.broker_changes import SESSION_TIMEOUT, fence_one_silent
+from reference_impl.core.controller.leaders.broker_changes import (
+    SESSION_TIMEOUT,
+    fence_in_slices,
+    silent_broker,
+)
 from reference_impl.core.controller.leaders.elections import (
     elect_unclean_leaders,
     prefer_first_replicas,
@@ -102,12 +106,16 @@ def watch_sessions(broker: Broker) -> Iterator[Effect]:
         timeout_ms = broker.config.number(SESSION_TIMEOUT)
         while broker.quorum.active_epoch is not None:
             try:
-                silent = fence_one_silent(broker.controller)
+                silent = silent_broker(broker.controller)
                 if silent is None:
                     break
-                yield Report(
-                    f"broker {silent} is fenced: it sent no heartbeat within {SESSION_TIMEOUT}"
-                )
+                for _ in fence_in_slices(broker.controller, silent):
+                    yield Pause()
+                known = broker.controller.image.brokers.get(silent)
+                if known is not None and known.fenced:
+                    yield Report(
+                        f"broker {silent} is fenced: it sent no heartbeat within {SESSION_TIMEOUT}"
+                    )
                 yield Pause()
             except StorageError as error:
                 yield Report(f"silent brokers are not fenced yet: {error}")

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from enum import Enum, auto
+from itertools import islice
 
 from reference_impl.core.controller.controller import Controller
 from reference_impl.core.controller.features import METADATA
@@ -24,6 +25,8 @@ FENCE, UNFENCE = 1, -1
 """BrokerRegistrationFencingChange."""
 IN_CONTROLLED_SHUTDOWN = 1
 SESSION_TIMEOUT = "broker.session.timeout.ms"
+CHANGED_AT_ONCE = 500
+"""The partitions that one step changes when a broker is fenced."""
 RESERVED_DIRECTORIES = 100
 """The number of reserved directory ids: the ids below this number have special meanings and name no
 directory (DirectoryId.java)."""
@@ -281,15 +284,29 @@ def change(broker: BrokerImage, **fields: object) -> Struct:
     return CHANGE.new(broker_id=broker.node_id, broker_epoch=broker.broker_epoch, **fields)
 
 
-def fence_one_silent(controller: Controller) -> int | None:
-    """Fence a broker whose session is over, and return its id; return None if there is none. Each
-    is a step of its own, since it may be in thousands of ISRs (maybeFenceOneStaleBroker)."""
+def silent_broker(controller: Controller) -> int | None:
+    """Return a broker that is not fenced although its session is over, or None."""
     living = [each.node_id for each in controller.image.brokers.values() if not each.fenced]
     timeout_ms = controller.config.number(SESSION_TIMEOUT)
-    silent = next(controller.sessions.silent(living, timeout_ms), None)
-    if silent is not None:
-        controller.write(list(fenced(controller, controller.image.brokers[silent])))
-    return silent
+    return next(controller.sessions.silent(living, timeout_ms), None)
+
+
+def fence_in_slices(controller: Controller, silent: int) -> Iterator[None]:
+    """Fence a silent broker, which may be in thousands of ISRs: take it out of some, and yield, so
+    that others have their turn; at last fence it. Stop if it is no longer silent, or if this
+    controller is no longer the active one: the next one begins with what is left."""
+    epoch = controller.metadata.active_epoch
+    concerned = sum(
+        silent in state.isr
+        for topic in controller.image.topics.values()
+        for state in topic.partitions.values()
+    )
+    for _ in range(concerned // CHANGED_AT_ONCE):
+        controller.write(list(islice(elections.without(controller, silent), CHANGED_AT_ONCE)))
+        yield
+        if controller.metadata.active_epoch != epoch or silent_broker(controller) != silent:
+            return
+    controller.write(list(fenced(controller, controller.image.brokers[silent])))
 
 
 def unregister_broker(controller: Controller, broker_id: int) -> None:

@@ -9,9 +9,10 @@ from reference_impl.core.controller.controller import Controller
 from reference_impl.core.controller.image.metadata_image import PartitionImage
 from reference_impl.core.controller.leaders.broker_changes import (
     Reply,
-    fence_one_silent,
+    fence_in_slices,
     hear_heartbeat,
     register_broker,
+    silent_broker,
 )
 from reference_impl.core.controller.leaders.isr_changes import alter_partitions
 from reference_impl.core.controller.records import new_partition, new_topic
@@ -86,8 +87,10 @@ class Scene:
     def fence_silent(self) -> list[int]:
         """Fence all brokers whose sessions are over, and return their ids."""
         found = []
-        while (broker := fence_one_silent(self.controller)) is not None:
+        while (broker := silent_broker(self.controller)) is not None:
             found.append(broker)
+            for _ in fence_in_slices(self.controller, broker):
+                pass
         return found
 
     def make(self, *replicas: int) -> None:
