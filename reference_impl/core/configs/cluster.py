@@ -36,6 +36,7 @@ OF_CLUSTER = (
     ConfigKey(BOOTSTRAP, _LIST, ""),
     ConfigKey("controller.quorum.election.backoff.max.ms", _I, "1000", 1),
     ConfigKey("controller.quorum.election.timeout.ms", _I, "1000", 1),
+    ConfigKey("controller.quorum.fetch.max.bytes", _I, "1048576", 1),
     ConfigKey("controller.quorum.fetch.snapshot.max.bytes", _I, "1048576", 1),
     ConfigKey("controller.quorum.fetch.timeout.ms", _I, "2000", 1),
     ConfigKey("controller.quorum.request.timeout.ms", _I, "2000", 1),

@@ -106,6 +106,8 @@ _BROKERS = {
     "controller.quorum.bootstrap.servers": "The controllers from which a node learns the voters.",
     "controller.quorum.election.backoff.max.ms": "The longest wait between elections.",
     "controller.quorum.election.timeout.ms": "The time for which an election waits for votes.",
+    "controller.quorum.fetch.max.bytes": "The bytes of metadata records that a node fetches at"
+    " once.",
     "controller.quorum.fetch.snapshot.max.bytes": "The bytes of a snapshot that a node fetches at"
     " once.",
     "controller.quorum.fetch.timeout.ms": "The time without a fetch from the leader after which"

@@ -20,6 +20,8 @@ class Settings:
     fetch_timeout_ms: int
     request_timeout_ms: int
     retry_backoff_ms: int
+    fetch_bytes_max: int
+    """The bytes of the log that a follower fetches at once (KIP-1219)."""
     snapshot_bytes_max: int
     """The bytes of a snapshot that a follower fetches at once."""
     joins_by_itself: bool = False
@@ -32,12 +34,11 @@ class Settings:
             *("election.timeout", "election.backoff.max", "fetch.timeout"),
             *("request.timeout", "retry.backoff"),
         )
-        keys = *(f"{name}.ms" for name in names), "fetch.snapshot.max.bytes"
-        election, backoff, fetch, request, retry, snapshot = (
-            config.number(f"controller.quorum.{key}") for key in keys
-        )
+        sizes = "fetch.max.bytes", "fetch.snapshot.max.bytes"
+        keys = *(f"{name}.ms" for name in names), *sizes
+        numbers = (config.number(f"controller.quorum.{key}") for key in keys)
         joins = config.flag(AUTO_JOIN) and config.membership().is_controller
-        return cls(election, backoff, fetch, request, retry, snapshot, joins)
+        return cls(*numbers, joins_by_itself=joins)
 
     @property
     def quorum_patience_ms(self) -> int:

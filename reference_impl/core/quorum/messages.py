@@ -23,8 +23,6 @@ VOTE, BEGIN, END = (
 )
 FETCH, FETCH_SNAPSHOT = definition("FetchRequest"), definition("FetchSnapshotRequest")
 NOBODY = -1
-FETCH_BYTES_MAX = 8 << 20
-"""Kafka's KafkaRaftClient.MAX_FETCH_SIZE_BYTES."""
 
 
 def vote_request(quorum: Quorum, voter: int, *, is_pre_vote: bool) -> Struct:
@@ -151,7 +149,7 @@ def fetch_request(quorum: Quorum, max_wait_ms: int) -> Struct:
         current_leader_epoch=quorum.epoch,
         fetch_offset=end_offset,
         last_fetched_epoch=last_epoch,
-        partition_max_bytes=FETCH_BYTES_MAX,
+        partition_max_bytes=quorum.settings.fetch_bytes_max,
         replica_directory_id=quorum.directory_id,
         high_watermark=quorum.high_watermark,
     )
@@ -159,7 +157,7 @@ def fetch_request(quorum: Quorum, max_wait_ms: int) -> Struct:
         cluster_id=quorum.cluster_id,
         replica_state=FETCH.struct("ReplicaState", replica_id=quorum.node_id),
         max_wait_ms=max_wait_ms,
-        max_bytes=FETCH_BYTES_MAX,
+        max_bytes=quorum.settings.fetch_bytes_max,
         topics=[FETCH.struct("FetchTopic", topic=TOPIC, topic_id=TOPIC_ID, partitions=[row])],
     )
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import inspect
 import sys
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 
 import pytest
 
@@ -38,10 +38,14 @@ DIRECTORY = "data/__cluster_metadata-0"
 
 
 def cluster_with(
-    logs: dict[int, list[int]], epoch: int, hub: int, rules: type[Rules] = Rules
+    logs: dict[int, list[int]],
+    epoch: int,
+    hub: int,
+    rules: type[Rules] = Rules,
+    configs: Mapping[str, str] | None = None,
 ) -> Cluster:
     """Return a cluster of voters with these logs, in which only the hub is heard by all."""
-    cluster = Cluster(seed=3, voters=len(logs), rules=rules)
+    cluster = Cluster(seed=3, voters=len(logs), rules=rules, configs=configs)
     for node, epochs in logs.items():
         cluster.kill(node)
         cluster.disks[node] = disk_with(node, epochs, epoch, list(logs))
@@ -149,12 +153,12 @@ FIGURE_8 = """
 
 @pytest.mark.parametrize(("rules", "committed"), [(Rules, 0), (CommitOldEpochs, 2)])
 def test_figure_8_a_batch_of_an_earlier_epoch_is_not_committed_by_counting_replicas(
-    monkeypatch: pytest.MonkeyPatch, rules: type[Rules], committed: int
+    rules: type[Rules], committed: int
 ) -> None:
     """In (c) three of five nodes have the batch of epoch 2, and in (d) the next leader lacks it."""
-    monkeypatch.setattr(messages, "FETCH_BYTES_MAX", 1)  # one batch at once
     logs = {1: [1, 2], 2: [1, 2], 3: [1], 4: [1], 5: [1, 3]}
-    cluster = cluster_with(logs, epoch=3, hub=1, rules=rules)
+    one_batch_at_once = {"controller.quorum.fetch.max.bytes": "1"}
+    cluster = cluster_with(logs, 3, 1, rules, one_batch_at_once)
     watcher = Watcher(cluster)
     cluster.watch = watcher.look
     link_to(cluster, 1, {2, 3, 4})
