@@ -35,8 +35,9 @@ _PAUSE = Pause()
 
 
 def begin(quorum: Quorum, outbox: Outbox) -> None:
-    """Post the duties of the state that a node has entered: its timer, a request to each other
-    voter, or the loops of a follower."""
+    """Post the duties of the state in which the node is: its timer, the requests to every other
+    voter, and the fetches of a follower or of a node that searches the leader. Change nothing about
+    a duty of this state that runs already (`Outbox.post`)."""
     outbox.post("quorum timer", set_timer(quorum))
     duty = TO_EACH_VOTER.get(quorum.state)
     for voter in quorum.voters if duty is not None else ():
@@ -199,10 +200,11 @@ def follow(quorum: Quorum) -> Duty:
 
 
 def mind_own_vote(quorum: Quorum) -> Duty:
-    """Report changed addresses of this voter to the leader; report them once to each leader while
-    the configuration names the voters, since the leader needs them to raise `kraft.version`. A
-    controller that is not a voter asks to become one, if it may do so by itself (KIP-853; KIP-1186;
-    KafkaRaftClient.pollFollower)."""
+    """Once per fetch time-out, while this node follows the leader: report changed addresses of this
+    voter; while the configuration names the voters, report them once, since the leader needs them
+    to raise `kraft.version`. A controller that is not a voter asks to become one, if it may do so
+    by itself; first it asks to remove the voter of its id with another directory (KIP-853;
+    KIP-1186; KafkaRaftClient.pollFollower)."""
     turn, leader, is_told = quorum.turn, quorum.leader_id, False
     assert leader is not None
     while quorum.turn == turn:

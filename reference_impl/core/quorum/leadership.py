@@ -20,7 +20,7 @@ class Progress:
     it is known."""
 
     end_offset: int = -1
-    """The highest offset that the replica has fetched at: it has synced everything below."""
+    """The offset of the replica's last fetch: it has synced everything below."""
     fetched_at_ms: int = -1
     """The time of the last fetch, in milliseconds of the monotonic clock; -1 before the first
     fetch."""
@@ -83,8 +83,9 @@ class Leadership:
         return self._observers
 
     def progress_of(self, replica: ReplicaKey) -> Progress | None:
-        """Return the progress of a voter or an observer, or None for an observer that has never
-        fetched. A node with another directory than the voter of its id is an observer."""
+        """Return the live progress of another voter or of an observer. Return None for an observer
+        that has not fetched (or was forgotten), and for this leader itself. A node with another
+        directory than the voter of its id is an observer."""
         voter = self._voters.get(replica[0])
         if voter is not None and voter.is_replica(replica):
             return self.followers.get(replica[0])
@@ -93,8 +94,10 @@ class Leadership:
     def fetched(
         self, replica: ReplicaKey, offset: int, own_end: int, now_ms: int, wall_ms: int
     ) -> None:
-        """Record the log end and the time of a fetch by a voter or an observer. If the replica has
-        lost its log, the end is lower than before: what it had then does not count any more."""
+        """Record that a voter or an observer, which may be new, has fetched at this offset. If it
+        has lost its log, the offset is lower than before: what it had then does not count any more.
+        own_end: the end of the leader's log. now_ms, wall_ms: the time by the monotonic clock and
+        by the wall clock."""
         progress = self.progress_of(replica)
         if progress is None:
             progress = self._observers.setdefault(replica, Progress())
@@ -107,7 +110,8 @@ class Leadership:
         progress.leader_end_offset = own_end
 
     def heard(self, replica: ReplicaKey, now_ms: int) -> None:
-        """Record that a replica is alive although it fetches a snapshot instead of the log
+        """Record that a replica is alive although it fetches a snapshot instead of the log. Ignore
+        an observer that has not fetched the log yet
         (LeaderState.updateCheckQuorumForFollowingVoter)."""
         progress = self.progress_of(replica)
         if progress is not None:

@@ -232,9 +232,9 @@ def check_epoch(quorum: Quorum, epoch: int) -> None:
 
 
 def check_voter(quorum: Quorum, node_id: int, directory_id: UUID) -> None:
-    """Raise Refused(INVALID_VOTER_KEY) for a request that is meant for another voter, such as one
-    whose directory was here before (KIP-853). -1 and zero stand for any
-    (KafkaRaftClient.isValidVoterKey)."""
+    """Raise Refused(INVALID_VOTER_KEY) for a request that is meant for another voter than this
+    node, such as this node with an earlier directory (KIP-853). The node id -1 stands for any
+    voter, the directory id zero for any directory (KafkaRaftClient.isValidVoterKey)."""
     is_own = node_id == quorum.node_id and directory_id in (ZERO_UUID, quorum.directory_id)
     if node_id != NOBODY and not is_own:
         raise Refused(ErrorCode.INVALID_VOTER_KEY)

@@ -99,13 +99,15 @@ class QuorumState:
 
     @property
     def is_voter(self) -> bool:
-        """Return whether this node votes; if not it is an observer."""
+        """Return whether this node, with its present directory, is a voter; if not it is an
+        observer."""
         own = self.voters.get(self.node_id)
         return own is not None and own.is_replica(self.key)
 
     @property
     def own_voter(self) -> Voter:
-        """Return the description of this node as a voter that it would give now."""
+        """Return the description of this node as a voter, with its present addresses, and the
+        levels of `kraft.version` that it supports."""
         return Voter(self.node_id, self.directory_id, self.member.endpoints, KRAFT_VERSIONS)
 
     def endpoint_of(self, node_id: int) -> Endpoint | None:
@@ -151,7 +153,7 @@ class QuorumState:
     def told_high_watermark(self) -> int:
         """Return the high watermark that this leader reports to other nodes. It is -1 until a
         majority has a record of the leader's own epoch: only then does the leader know what is
-        committed (LeaderState.highWatermark)."""
+        committed (LeaderState.highWatermark). It is -1 on a node that does not lead, too."""
         is_known = self.leadership is not None and self.leadership.is_announced
         return self.high_watermark if is_known else -1
 

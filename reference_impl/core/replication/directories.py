@@ -30,9 +30,9 @@ Assignments = dict[UUID, dict[UUID, list[int]]]
 
 
 def watch_directories(broker: Broker) -> Iterator[Effect]:
-    """Run for ever: at every heartbeat interval, stop to copy what takes no records, and report the
-    replicas that are not where the metadata have them. A report that fails is made again next
-    time."""
+    """Run for ever: at every heartbeat interval, stop fetching the partitions whose logs take no
+    records, and report the replicas that are not where the metadata have them. A report that fails
+    is made again next time."""
     while True:
         yield Later(broker.config.number("broker.heartbeat.interval.ms"))
         stop_copying(broker)

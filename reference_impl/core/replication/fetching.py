@@ -53,8 +53,8 @@ class Source:
     copies: dict[ReplicaKey, Copy] = field(default_factory=dict)
     session: FollowerSession = field(default_factory=FollowerSession)
     resting: dict[ReplicaKey, int] = field(default_factory=dict)
-    """Copies that are not fetched yet, or again after a failure, and the time of the monotonic
-    clock from which they are."""
+    """The copies that are not fetched now, new ones or after a failure, and the time of the
+    monotonic clock from which they are fetched."""
 
 
 @dataclass(frozen=True, slots=True)

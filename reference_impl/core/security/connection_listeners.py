@@ -42,8 +42,8 @@ class ConnectionListeners:
 
     @property
     def endpoints(self) -> dict[str, Endpoint]:
-        """Return the address of each listener, by name, that is given to clients and other
-        nodes."""
+        """Return the address of each listener, by name, that is given to clients and other nodes:
+        the advertised one, else the node's first address."""
         return {name: self._advertised.get(name, self._first) for name in self._by_name}
 
     def name_of(self, connection: int) -> str:

@@ -53,8 +53,9 @@ def clean(broker: Broker) -> None:
 
 
 def is_due(broker: Broker, waited_ms: int) -> bool:
-    """Return whether a snapshot is due: enough bytes were committed since the last one, or any were
-    and metadata.log.max.snapshot.interval.ms has passed (SnapshotGenerator.publishLogDelta)."""
+    """Return whether a snapshot is due: enough bytes were committed since the last one, or any
+    were, and metadata.log.max.snapshot.interval.ms has passed and is not 0
+    (SnapshotGenerator.publishLogDelta)."""
     size_bytes = broker.quorum.log.bytes_since_snapshot
     interval_ms = broker.config.number("metadata.log.max.snapshot.interval.ms")
     if size_bytes >= broker.config.number("metadata.log.max.record.bytes.between.snapshots"):

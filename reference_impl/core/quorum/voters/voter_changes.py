@@ -68,8 +68,10 @@ def remove_voter(quorum: Quorum, key: ReplicaKey, timeout_ms: int) -> Change:
 
 
 def update_voter(quorum: Quorum, voter: Voter, timeout_ms: int) -> Change:
-    """Store the addresses that a voter has now: in the log, or only with the leader while the
-    configuration names the voters (`version_upgrade.py`). Raise Refused if it is not a voter."""
+    """Store the addresses and levels of `kraft.version` that a voter has now: in the log, and wait
+    until that is committed, or only with the leader while the configuration names the voters
+    (`version_upgrade.py`). Raise Refused if it is not a voter, does not support the cluster's
+    level, or if the voters cannot be changed now (`changing`)."""
     end_ms, turn = quorum.moment.monotonic_ms + timeout_ms, quorum.turn
     with changing(quorum):
         known = quorum.voters.get(voter.node_id)

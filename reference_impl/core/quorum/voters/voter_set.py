@@ -104,7 +104,7 @@ class VoterHistory:
 
     def begin_at(self, end_offset: int, told: Composition | None) -> None:
         """Forget the history and begin again with a snapshot that ends at an offset. told: the
-        voters that it names. If it names none (None), the oldest known ones are kept."""
+        voters that it names. If it names none, the oldest known ones are kept."""
         first = self._known[0] if told is None else told
         offset = CONFIGURED if told is None else end_offset - 1
         self._known = [Composition(offset, first.kraft_version, first.voters)]

@@ -71,7 +71,7 @@ class Session:
     lifetime_ms: int | None = None
     """The milliseconds that this session lasts from its beginning; None means without end."""
     may_renew: bool = True
-    """Whether the last re-authentication began at least RENEWALS_APART_MS ago."""
+    """Whether no re-authentication has begun within the last RENEWALS_APART_MS."""
     refusal: Respond | None = field(default=None, repr=False)
     """The answer that is held back for a while before the connection is closed."""
 
