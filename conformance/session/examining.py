@@ -29,6 +29,7 @@ from conformance.reporting.reading import KINDS
 from conformance.reporting.results import Results, reproduce_line
 from conformance.session import selection
 from conformance.session.again import Repeats, runs_again
+from conformance.session.bar import Bar
 from conformance.session.ending import Ending
 from conformance.session.limit import limited
 from conformance.session.options import add_options, refuse_impossible, set_terms
@@ -81,6 +82,7 @@ def pytest_configure(config: pytest.Config) -> None:
         config.stash[INTERRUPTS].__enter__()
         config.stash[ENDING] = ending
         config.pluginmanager.register(Repeats())
+        config.pluginmanager.register(Bar())
 
 
 def pytest_unconfigure(config: pytest.Config) -> None:
@@ -378,8 +380,7 @@ def pytest_sessionfinish(session: pytest.Session, exitstatus: int) -> Iterator[N
 
 
 def pytest_terminal_summary(terminalreporter: Any, config: pytest.Config) -> None:
-    results = config.stash.get(RESULTS, None)
-    if results is None:
+    if (results := config.stash.get(RESULTS, None)) is None:
         return
     by_area = results.by_area()
     for area, counts in by_area.items() if config.option.verbose > SILENT else ():
@@ -393,7 +394,6 @@ def pytest_terminal_summary(terminalreporter: Any, config: pytest.Config) -> Non
 
 
 def pytest_report_header(config: pytest.Config) -> str | None:
-    examined = config.stash.get(EXAMINED, None)
-    if examined is None:
+    if (examined := config.stash.get(EXAMINED, None)) is None:
         return None
     return f"examining: {examined.name} at {examined.bootstrap} (pid of this run: {os.getpid()})"
