@@ -157,9 +157,8 @@ class Quorum(QuorumState):
         self.deadline_ms = None if wait_ms is None else self.moment.monotonic_ms + wait_ms
 
     def hear(self, epoch: int, leader_id: int | None, endpoint: Endpoint | None = None) -> None:
-        """Take into account the epoch and the leader that another node has named: follow them if
-        they are newer, or if this node knows no leader of the epoch. endpoint: where the leader is,
-        if the other node has said so; then it may be a voter that this node has not heard of yet.
+        """Follow the epoch and the leader that another node has named if they are newer, or if no
+        leader of the epoch is known. endpoint: where the leader is, if the other node has said so.
         Ignore an epoch that elections cannot have reached. Raise StorageError if the election
         cannot be written."""
         if self.cannot_reach(epoch):
@@ -202,9 +201,8 @@ class Quorum(QuorumState):
         self, candidate: ReplicaKey, epoch: int, end: LogEnd, *, is_pre_vote: bool
     ) -> bool:
         """Follow the candidate's epoch if it is newer, and return whether this node votes for the
-        candidate. A vote is on disk before this returns; a pre-vote is not stored. The candidate,
-        and this node, may be voters by a record that this node has not seen yet (KIP-853). Raise
-        StorageError."""
+        candidate, which may be a voter by a record not seen here yet (KIP-853). A vote is on disk
+        before this returns; a pre-vote is not stored. Raise StorageError."""
         self.hear(epoch, None)
         is_up_to_date = self.rules.is_up_to_date(end, self.log.end)
         if is_pre_vote:
@@ -276,9 +274,8 @@ class Quorum(QuorumState):
 
     def append(self, records: Sequence[Struct], now_ms: int) -> int:
         """Append one batch as the leader, and return the offset after it. The caller must call
-        `commit` next, for the case that this node alone is a majority. Raise
-        Refused(NOT_CONTROLLER) unless this node is the active controller (`active_epoch`),
-        StorageError if the disk fails."""
+        `commit` next: this node alone may be a majority. Raise Refused(NOT_CONTROLLER) unless it is
+        the active controller, StorageError if the disk fails."""
         if self.active_epoch is None:
             raise Refused(ErrorCode.NOT_CONTROLLER)
         end_offset = self.log.append(records, self.epoch, now_ms)
@@ -331,8 +328,7 @@ class Quorum(QuorumState):
             self.leadership.heard(replica, self.moment.monotonic_ms)
 
     def resign(self) -> None:
-        """Stop being the leader, and let the others elect a successor at once: `successors` names
-        them."""
+        """Stop being the leader; `successors` names those that may be elected next."""
         if self.leadership is not None:
             self.successors = self.leadership.by_progress()
         self._move(Move.QUORUM_LOST, self.election, self._election_ms())
