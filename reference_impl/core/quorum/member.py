@@ -30,15 +30,20 @@ class Settings:
     @classmethod
     def of(cls, config: BrokerConfig) -> Settings:
         """Return the settings that the keys `controller.quorum.*` of a configuration give."""
-        names = (
-            *("election.timeout", "election.backoff.max", "fetch.timeout"),
-            *("request.timeout", "retry.backoff"),
+
+        def number(key: str) -> int:
+            return config.number(f"controller.quorum.{key}")
+
+        return cls(
+            number("election.timeout.ms"),
+            number("election.backoff.max.ms"),
+            number("fetch.timeout.ms"),
+            number("request.timeout.ms"),
+            number("retry.backoff.ms"),
+            number("fetch.max.bytes"),
+            number("fetch.snapshot.max.bytes"),
+            joins_by_itself=config.flag(AUTO_JOIN) and config.membership().is_controller,
         )
-        sizes = "fetch.max.bytes", "fetch.snapshot.max.bytes"
-        keys = *(f"{name}.ms" for name in names), *sizes
-        numbers = (config.number(f"controller.quorum.{key}") for key in keys)
-        joins = config.flag(AUTO_JOIN) and config.membership().is_controller
-        return cls(*numbers, joins_by_itself=joins)
 
     @property
     def quorum_patience_ms(self) -> int:

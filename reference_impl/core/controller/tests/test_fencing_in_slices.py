@@ -37,7 +37,7 @@ class Spied(Scene):
             self.sizes.append(len(written))
             return write(written)
 
-        self.controller.write = noted  # type: ignore[method-assign]
+        self.controller.write = noted  # type: ignore[assignment, method-assign]
 
     def isrs_of(self, broker: int) -> int:
         partitions = self.controller.image.topics["t"].partitions.values()
