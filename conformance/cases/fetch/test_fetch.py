@@ -121,6 +121,19 @@ def test_a_waiting_fetch_is_answered_when_records_come(wire: Wire, version: int)
     expect_that(took_s < 10, "answer after the write", "< 10 s", f"{took_s:.1f} s")
 
 
+@case("FETCH-46", "Fetch", versions=ALL, spec="ReplicaManager.fetchMessages", priority="P2")
+def test_a_fetch_of_no_partition_does_not_wait(wire: Wire, version: int) -> None:
+    """A fetch outside of a session that names no partition is answered at once, without topics,
+    although it would wait 20 s for a byte."""
+    body = wire.fetch_request(wire.create_topic(), 0, max_wait_ms=20_000)
+    body.topics = []
+    started = time.monotonic()
+    answer = wire.bootstrap.call("Fetch", version, body)
+    took_s = time.monotonic() - started
+    expect((answer.error_code, list(answer.responses)), (0, []), "(error, topics)")
+    expect_that(took_s < 10, "time of the answer", "< 10 s", f"{took_s:.1f} s")
+
+
 @case("FETCH-06", "Fetch", versions=ALL, spec="FetchRequest.json, fields MinBytes, MaxWaitMs")
 def test_min_bytes_is_given_up_at_max_wait(wire: Wire, version: int) -> None:
     """A fetch whose min_bytes cannot be reached is answered after max_wait_ms with the records that

@@ -282,3 +282,24 @@ def test_the_session_of_a_member_that_waits_for_its_assignment_goes_on(
     leader.ask_to_sync({leader.member_id: b"one", follower.member_id: b"two"})
     answer = follower.answer_to_sync()
     expect((answer.error_code, bytes(answer.assignment)), (0, b"two"), "(error, assignment)")
+
+
+@case("GRPC-24", "JoinGroup", spec="class GroupMetadataManager, classicGroupJoinNewMember")
+def test_a_new_member_may_wait_longer_than_its_session_timeout(wire: Wire, version: int) -> None:
+    """A new member whose JoinGroup waits for the others longer than its session timeout is not
+    removed: it is in the next generation."""
+    leader = Member.stable(wire)
+    new = Member.of(
+        wire,
+        leader.group,
+        versions={"JoinGroup": version},
+        session_timeout_ms=MIN_SESSION_TIMEOUT_MS,
+    )
+    new.begin_to_join()
+    silent = new.connection.is_silent(MIN_SESSION_TIMEOUT_MS / 1000 + 1)
+    expect_that(silent, "before the leader's JoinGroup", "silence", "an answer")
+    leader.ask_to_join()
+    answers = [leader.finish_joining(), new.finish_joining()]
+    expect_generation([answer.generation_id for answer in answers])
+    members = sorted(row.member_id for answer in answers for row in answer.members)
+    expect(members, sorted([leader.member_id, new.member_id]), "members told to the leader")

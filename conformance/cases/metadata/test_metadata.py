@@ -244,13 +244,16 @@ def test_a_topic_may_be_asked_for_by_id(wire: Wire, version: int) -> None:
 
 @case("META-12", "Metadata", versions=(12, 13), spec="KIP-516, Metadata", priority="P1")
 def test_an_unknown_topic_id_is_refused(wire: Wire, version: int) -> None:
-    """An id that no topic has gets UNKNOWN_TOPIC_ID (100)."""
+    """An id that no topic has gets UNKNOWN_TOPIC_ID (100), and no authorized operations, although
+    the request asks for them."""
     by_id = part("Metadata", "MetadataRequestTopic", topic_id=uuid.uuid4(), name=None)
-    found = wire.call("Metadata", version, topics=[by_id]).topics[0]
+    found = wire.call(
+        "Metadata", version, topics=[by_id], include_topic_authorized_operations=True
+    ).topics[0]
     expect(
-        (found.error_code, found.name, found.partitions),
-        (ErrorCode.UNKNOWN_TOPIC_ID, None, []),
-        "(error, name, partitions)",
+        (found.error_code, found.name, found.partitions, found.topic_authorized_operations),
+        (ErrorCode.UNKNOWN_TOPIC_ID, None, [], NOT_ASKED),
+        "(error, name, partitions, operations)",
     )
 
 

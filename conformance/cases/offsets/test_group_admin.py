@@ -9,6 +9,7 @@ from conformance.cases.offsets.offsets import Committed, commit, committed, list
 from conformance.clients.members import (
     RANGE,
     Member,
+    beside,
     described,
     group_connection,
     rebalanced,
@@ -128,7 +129,8 @@ def test_an_unknown_group_is_described_as_dead(wire: Wire, version: int) -> None
 
 @case("OFFS-25", "DescribeGroups", versions=(3, 6), spec="KIP-430", priority="P1")
 def test_authorized_operations_are_told_only_if_asked(wire: Wire, version: int) -> None:
-    """authorized_operations is -2147483648 unless it is requested, and a set of bits if it is."""
+    """authorized_operations is -2147483648 unless it is requested, and a set of bits if it is;
+    beside GROUP_ID_NOT_FOUND (69), which an unknown group gets from version 6 on, -2147483648."""
     member = Member.stable(wire)
     found = described(member.observer, wire, member.group, version)
     expect(found.authorized_operations, NOT_ASKED, "operations, not asked for")
@@ -141,6 +143,15 @@ def test_authorized_operations_are_told_only_if_asked(wire: Wire, version: int) 
         "some bits",
         asked.authorized_operations,
     )
+    unknown = member.observer.call(
+        "DescribeGroups",
+        version,
+        groups=[beside(wire, member.group)],
+        include_authorized_operations=True,
+    ).groups[0]
+    if version >= 6:
+        expect(unknown.error_code, ErrorCode.GROUP_ID_NOT_FOUND, "error of an unknown group")
+        expect(unknown.authorized_operations, NOT_ASKED, "operations of an unknown group")
 
 
 @case("OFFS-21", "ListGroups", spec="ListGroupsResponse.json; KIP-518; KIP-848")
