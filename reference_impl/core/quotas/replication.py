@@ -4,8 +4,8 @@ clients.
 Source: KIP-73; ReplicationQuotaManager.java, ReplicaManager.scala (shouldLeaderThrottle),
 AbstractFetcherThread.java (shouldFollowerThrottle), SimpleRate.java. A topic names the replicas
 that are throttled on the leader's side, and on the follower's; each broker has a rate for each
-side. A replica that is in sync, or is not named, is never held back. Once more than the rate was
-copied, the others wait. One fetch may exceed the rate: nothing is cut to fit it.
+side. A replica in sync is never held back. Once more than the rate was
+copied, throttled replicas wait. One fetch may exceed the rate: nothing is cut to fit it.
 """
 
 from __future__ import annotations
