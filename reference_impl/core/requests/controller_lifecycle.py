@@ -17,7 +17,7 @@ from reference_impl.core.controller.image.registrations import endpoint_rows, fe
 from reference_impl.core.controller.leaders.broker_changes import (
     SESSION_TIMEOUT,
     fence_in_slices,
-    silent_broker,
+    silent_brokers,
 )
 from reference_impl.core.controller.leaders.elections import (
     elect_unclean_leaders,
@@ -106,7 +106,7 @@ def watch_sessions(broker: Broker) -> Iterator[Effect]:
         timeout_ms = broker.config.number(SESSION_TIMEOUT)
         while broker.quorum.active_epoch is not None:
             try:
-                silent = silent_broker(broker.controller)
+                silent = next(silent_brokers(broker.controller), None)
                 if silent is None:
                     break
                 for _ in fence_in_slices(broker.controller, silent):

@@ -284,11 +284,10 @@ def change(broker: BrokerImage, **fields: object) -> Struct:
     return CHANGE.new(broker_id=broker.node_id, broker_epoch=broker.broker_epoch, **fields)
 
 
-def silent_broker(controller: Controller) -> int | None:
-    """Return a broker that is not fenced although its session is over, or None."""
+def silent_brokers(controller: Controller) -> Iterator[int]:
+    """Yield the brokers that are not fenced although their sessions are over."""
     living = [each.node_id for each in controller.image.brokers.values() if not each.fenced]
-    timeout_ms = controller.config.number(SESSION_TIMEOUT)
-    return next(controller.sessions.silent(living, timeout_ms), None)
+    return controller.sessions.silent(living, controller.config.number(SESSION_TIMEOUT))
 
 
 def fence_in_slices(controller: Controller, silent: int) -> Iterator[None]:
@@ -304,7 +303,7 @@ def fence_in_slices(controller: Controller, silent: int) -> Iterator[None]:
     for _ in range(concerned // CHANGED_AT_ONCE):
         controller.write(list(islice(elections.without(controller, silent), CHANGED_AT_ONCE)))
         yield
-        if controller.metadata.active_epoch != epoch or silent_broker(controller) != silent:
+        if controller.metadata.active_epoch != epoch or silent not in silent_brokers(controller):
             return
     controller.write(list(fenced(controller, controller.image.brokers[silent])))
 

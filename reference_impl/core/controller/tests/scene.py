@@ -12,7 +12,7 @@ from reference_impl.core.controller.leaders.broker_changes import (
     fence_in_slices,
     hear_heartbeat,
     register_broker,
-    silent_broker,
+    silent_brokers,
 )
 from reference_impl.core.controller.leaders.isr_changes import alter_partitions
 from reference_impl.core.controller.records import new_partition, new_topic
@@ -87,7 +87,7 @@ class Scene:
     def fence_silent(self) -> list[int]:
         """Fence all brokers whose sessions are over, and return their ids."""
         found = []
-        while (broker := silent_broker(self.controller)) is not None:
+        while (broker := next(silent_brokers(self.controller), None)) is not None:
             found.append(broker)
             for _ in fence_in_slices(self.controller, broker):
                 pass

@@ -33,11 +33,11 @@ class Spied(Scene):
         self.sizes: list[int] = []
         write = self.controller.write
 
-        def noted(written: Sequence[Struct]) -> int:
-            self.sizes.append(len(written))
-            return write(written)
+        def noted(records: Sequence[Struct]) -> int:
+            self.sizes.append(len(records))
+            return write(records)
 
-        self.controller.write = noted  # type: ignore[assignment, method-assign]
+        self.controller.write = noted  # type: ignore[method-assign]
 
     def isrs_of(self, broker: int) -> int:
         partitions = self.controller.image.topics["t"].partitions.values()
