@@ -30,6 +30,7 @@ from chaos.sim.invariants.offsets import (
     offsets_never_go_back,
 )
 from chaos.sim.invariants.producers import (
+    producer_ids_are_given_once,
     producer_state_is_that_of_the_log,
     sequences_continue,
     undecided_transactions_hold_the_last_stable_offset,
@@ -69,4 +70,5 @@ nodes, and notes what it shows."""
 BETWEEN_NODES: Mapping[str, BetweenNodes] = {
     "one-vote": votes_are_kept,
     "images-equal": images_are_equal,
+    "producer-ids-once": producer_ids_are_given_once,
 }

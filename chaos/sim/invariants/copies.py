@@ -102,9 +102,23 @@ def followers_read_only_what_is_committed(
 
 def images_are_equal(cluster: KnownCluster, broker: Broker) -> Iterator[str]:
     """Yield a sentence if two nodes have applied the metadata up to the same offset, and have
-    different images (KIP-500). Note the image of this node."""
-    offset = broker.image.end_offset
-    fingerprint = hash(tuple(map(encode_metadata_record, records_of(broker.image))))
-    node, before = cluster.images.setdefault(offset, (broker.node_id, fingerprint))
-    if before != fingerprint:
-        yield f"the images of nodes {node} and {broker.node_id} at offset {offset} differ"
+    different images (KIP-500). Note the image of this node. Its controller has an image of its own,
+    which may contain decisions that are not committed. Compare it once in each epoch of the quorum,
+    as soon as it ends at a committed offset: a replaced controller must have dropped its decisions
+    (QuorumController.renounce)."""
+    quorum, images = broker.quorum, [broker.image]
+    of_controller, term = broker.controller.image, (broker.node_id, quorum.epoch)
+    is_committed = of_controller.end_offset <= quorum.high_watermark
+    if is_committed and term not in cluster.compared_controllers:
+        cluster.compared_controllers.add(term)
+        images.append(of_controller)
+    for image in images:
+        fingerprint = hash(tuple(map(encode_metadata_record, records_of(image))))
+        first = broker.node_id, fingerprint
+        node, before = cluster.images.setdefault(image.end_offset, first)
+        if before != fingerprint:
+            owner = "the controller of node" if image is of_controller else "node"
+            yield (
+                f"the images of node {node} and {owner} {broker.node_id} at offset"
+                f" {image.end_offset} differ"
+            )

@@ -39,6 +39,10 @@ class KnownCluster:
     """(voter, quorum epoch) -> the candidate that it has voted for."""
     images: dict[int, tuple[int, int]] = field(default_factory=dict)
     """End offset of the metadata -> a node whose image ended there, and the hash of that image."""
+    compared_controllers: set[tuple[int, int]] = field(default_factory=set)
+    """(node, quorum epoch) in which the image of the node's controller was compared."""
+    producer_ids: dict[int, tuple[int, range, int]] = field(default_factory=dict)
+    """End of a block of producer ids -> the node that has it, the block, and its next free id."""
     batches: dict[Key, dict[Batch, Content]] = field(default_factory=lambda: defaultdict(dict))
     committed: dict[Key, dict[int, Batch]] = field(default_factory=lambda: defaultdict(dict))
     """Partition -> first offset -> the batch below some replica's high watermark."""

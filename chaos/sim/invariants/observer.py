@@ -26,12 +26,13 @@ class Observer:
         self._logs: dict[Key, KnownLog] = {}
         self._life = 0
         self._seen: object = None
-        """The image's end offset and the election after the last step."""
+        """The image's end offset, the election and the blocks of producer ids after the last
+        step."""
 
     def look(self, broker: Broker) -> None:
         """Check the cluster's and the node's invariants as far as the last step has changed the
-        image, the election or a log."""
-        seen = broker.image.end_offset, broker.quorum.election
+        image, the election, the producer ids or a log."""
+        seen = broker.image.end_offset, broker.quorum.election, broker.producer_ids.blocks
         if seen != self._seen:
             self._seen = seen
             for name, invariant in BETWEEN_NODES.items():

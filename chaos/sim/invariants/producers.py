@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from chaos.sim.invariants.known_cluster import KnownCluster
 from chaos.sim.invariants.known_log import KnownLog
+from reference_impl.core.broker import Broker
 from reference_impl.core.log.partition_log import PartitionLog
 from reference_impl.core.log.producers.state import increment_sequence
 
@@ -73,3 +75,21 @@ def undecided_transactions_hold_the_last_stable_offset(
     expected = min([*open_since.values(), log.high_watermark])
     if expected >= log.log_start_offset and log.last_stable_offset != expected:
         yield f"the last stable offset is {log.last_stable_offset}; the log says {expected}"
+
+
+def producer_ids_are_given_once(cluster: KnownCluster, broker: Broker) -> Iterator[str]:
+    """Yield a sentence if a node may assign producer ids that another node may assign, too, or that
+    it had in its block before and has assigned since (KIP-730). Note its blocks."""
+    node = broker.node_id
+    for ids in broker.producer_ids.blocks:
+        if not ids:
+            continue
+        for end, (owner, block, following) in cluster.producer_ids.items():
+            goes_on = (owner, end) == (node, ids.stop) and ids.start >= following
+            if not goes_on and ids.start < end and block.start < ids.stop:
+                yield (
+                    f"node {node} may assign the producer ids {ids.start} to {ids.stop - 1}; node"
+                    f" {owner} had {block.start} to {end - 1}, and was to go on at {following}"
+                )
+        _, block, _ = cluster.producer_ids.get(ids.stop, (node, ids, ids.start))
+        cluster.producer_ids[ids.stop] = node, block, ids.start

@@ -147,17 +147,61 @@ def test_a_second_vote_in_one_epoch_is_seen() -> None:
     assert [*invariant(cluster, voter(3))] == ["node 1 votes for 2 and for 3 in epoch 3"]
 
 
-def test_images_that_differ_at_one_offset_are_seen() -> None:
-    def broker(node: int, offset: int, level: int) -> Any:
-        image = MetadataImage()
-        image.end_offset, image.features = offset, {"metadata.version": level}
-        return SimpleNamespace(node_id=node, image=image)
+def node_with_images(
+    node: int, image: MetadataImage, *, epoch: int = 1, decided: Any = None
+) -> Any:
+    quorum = SimpleNamespace(epoch=epoch, high_watermark=image.end_offset)
+    controller = SimpleNamespace(image=decided or image)
+    return SimpleNamespace(node_id=node, image=image, quorum=quorum, controller=controller)
 
+
+def image_at(offset: int, level: int) -> MetadataImage:
+    image = MetadataImage()
+    image.end_offset, image.features = offset, {"metadata.version": level}
+    return image
+
+
+def test_images_that_differ_at_one_offset_are_seen() -> None:
     cluster, invariant = KnownCluster(), BETWEEN_NODES["images-equal"]
-    for innocent in (broker(1, 5, 20), broker(2, 5, 20), broker(2, 6, 21)):
+    for node, offset, level in ((1, 5, 20), (2, 5, 20), (2, 6, 21)):
+        assert [*invariant(cluster, node_with_images(node, image_at(offset, level)))] == []
+    (told,) = invariant(cluster, node_with_images(3, image_at(6, 22), decided=image_at(7, 22)))
+    assert told == "the images of node 2 and node 3 at offset 6 differ"
+
+
+def test_a_controller_that_keeps_decisions_which_were_not_committed_is_seen() -> None:
+    cluster, invariant = KnownCluster(), BETWEEN_NODES["images-equal"]
+    committed, decided = image_at(5, 20), image_at(6, 21)
+    for innocent in (
+        node_with_images(1, committed, decided=decided),  # it leads
+        node_with_images(2, image_at(6, 20), epoch=2),  # another one has decided otherwise
+        node_with_images(1, committed, epoch=2, decided=committed),
+    ):
         assert [*invariant(cluster, innocent)] == []
-    (told,) = invariant(cluster, broker(3, 5, 21))
-    assert told == "the images of nodes 1 and 3 at offset 5 differ"
+    (told,) = invariant(cluster, node_with_images(1, image_at(6, 20), epoch=3, decided=decided))
+    assert told == "the images of node 2 and the controller of node 1 at offset 6 differ"
+
+
+def test_producer_ids_that_two_nodes_or_two_processes_may_assign_are_seen() -> None:
+    def broker(node: int, *blocks: range) -> Any:
+        return SimpleNamespace(node_id=node, producer_ids=SimpleNamespace(blocks=blocks))
+
+    cluster, invariant = KnownCluster(), BETWEEN_NODES["producer-ids-once"]
+    for innocent in (
+        broker(1, range(1000), range(0)),
+        broker(2, range(1000, 2000), range(2000, 3000)),
+        broker(1, range(10, 1000), range(3000, 4000)),
+    ):
+        assert [*invariant(cluster, innocent)] == []
+    had = "node 2 had {} to {}, and was to go on at {}"
+    assert [*invariant(cluster, broker(3, range(1999, 2999)))] == [
+        "node 3 may assign the producer ids 1999 to 2998; " + had.format(1000, 1999, 1000),
+        "node 3 may assign the producer ids 1999 to 2998; " + had.format(2000, 2999, 2000),
+    ]
+    assert [*invariant(cluster, broker(1, range(5, 1000)))] == [
+        "node 1 may assign the producer ids 5 to 999; node 1 had 0 to 999, and was to go on at 10"
+    ]
+    assert len([*invariant(cluster, broker(2, range(6)))]) == 1  # ids that node 1 has assigned
 
 
 @pytest.mark.parametrize(

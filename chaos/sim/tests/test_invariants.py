@@ -102,6 +102,7 @@ def test_a_kill_must_keep_what_a_loss_of_power_may_take() -> None:
     [
         ("forget-producer-state-on-restart", {"producer-state", "sequences-continue"}),
         ("stale-snapshot", {"producer-state", "sequences-continue"}),
+        ("reuse-producer-ids", {"producer-ids-once"}),
     ],
 )
 def test_a_planted_bug_breaks_an_invariant(bug: str, names: set[str], tmp_path: Path) -> None:

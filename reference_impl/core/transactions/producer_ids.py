@@ -42,6 +42,12 @@ class ProducerIds:
         """A function that requests a block from the active controller, wherever it is; the block
         arrives by `add` (`broker_lifecycle`)."""
 
+    @property
+    def blocks(self) -> tuple[range, range]:
+        """The ids left of the current block, as far as its allocation is committed, and the next
+        block."""
+        return range(0) if self._unsure is not None else self._left, self._next
+
     def add(self, block: range) -> None:
         """Store a committed block, to be used when the current one is used up."""
         self._next = block
