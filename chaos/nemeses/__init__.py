@@ -36,6 +36,7 @@ from chaos.nemeses.media import (
     FlipBit,
     LoseNames,
     ReadOnlyDisk,
+    ReorderWrites,
     SlowDisks,
     TearWrites,
 )
@@ -111,6 +112,7 @@ NEMESES: dict[str, Nemesis] = {
         FailSyncs(),
         FailWrites(),
         TearWrites(),
+        ReorderWrites(),
         LoseNames(),
         FlipBit("active"),
         FlipBit("closed"),

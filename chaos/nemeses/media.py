@@ -147,6 +147,26 @@ class TearWrites:
                 yield rng.uniform(0.1, 0.5), Heal()
 
 
+class ReorderWrites:
+    """Cut the power of all nodes while they sync, so that of the data being synced all is on the
+    disk but the largest part: the index entry of a batch, for example, and not the batch.
+
+    With flush.messages=1 these bytes belong only to records that were not acknowledged. Recovery
+    must trust the batches alone (LogSegment.recover). Under torn-writes a broker that does not may
+    first keep a damaged batch, at which readers stop, before it shows this error.
+    """
+
+    name = "reordered-writes"
+    faults: frozenset[type[Fault]] = frozenset({TornWrites, Heal})
+    nodes_min = 1
+
+    def schedule(self, rng: Random) -> Iterator[tuple[float, Fault]]:
+        """Yield power cuts that reorder writes (see TornWrites), each followed by a heal."""
+        while True:
+            yield rng.uniform(1.0, 2.5), TornWrites("all", "reordered")
+            yield rng.uniform(0.1, 0.5), Heal()
+
+
 class LoseNames:
     """Cut the power of all nodes and remove the files whose directory entries were not synced.
 

@@ -25,6 +25,7 @@ from reference_impl.bugs.cluster.join_early import JoinEarly
 from reference_impl.bugs.cluster.keep_leader_epochs import KeepLeaderEpochs
 from reference_impl.bugs.cluster.lead_by_minority import LeadByMinority
 from reference_impl.bugs.cluster.list_stale_ends import ListStaleEnds
+from reference_impl.bugs.cluster.overlap_id_blocks import OverlapIdBlocks
 from reference_impl.bugs.cluster.serve_replaced_shards import ServeReplacedShards
 from reference_impl.bugs.cluster.skip_markers_without_leader import SkipMarkersWithoutLeader
 from reference_impl.bugs.cluster.vote_for_shorter_logs import VoteForShorterLogs
@@ -56,6 +57,9 @@ def _bug(
 
 
 CLUSTER_BUGS: dict[str, Bug] = {
+    "overlap-id-blocks": _bug(
+        OverlapIdBlocks, ("fencing", "inconsistent_offsets", "idempotence"), "none", "sequences"
+    ),
     "lead-by-minority": _bug(
         LeadByMinority,
         ("invariant one-leader", "invariant logs-agree"),

@@ -37,7 +37,7 @@ RECOVERING_BUGS: dict[str, Bug] = {
         TrustIndexAfterCrash,
         Kind.RARE,
         ("inconsistent_offsets",),
-        nemesis="torn-writes",
+        nemesis="reordered-writes",
         config={**FLUSH_EACH, "log.index.interval.bytes": "0"},
     ),
     "forget-producer-state-on-restart": Bug(

@@ -14,8 +14,9 @@ class TrustIndexAfterCrash(Rules):
     Breaks:     an offset must be given to one record only (design#log). The disk may have an entry
                 of the index but not the batch to which it points: then the log ends before that
                 batch, and offsets are assigned a second time.
-    Caught by:  workload appends, nemesis torn-writes, config log.flush.interval.messages=1 and
-                log.index.interval.bytes=0, checker inconsistent_offsets. No kill shows it.
+    Caught by:  workload appends, nemesis reordered-writes, config
+                log.flush.interval.messages=1 and log.index.interval.bytes=0, checker
+                inconsistent_offsets. No kill shows it.
     Within:     one run of 20 seconds.
     """
 
