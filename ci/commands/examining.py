@@ -319,7 +319,7 @@ def _meets(profiles: Sequence[Profile], results: dict[str, Any]) -> bool:
 
 
 def _write_page(path: Path | None, results: dict[str, Any]) -> None:
-    """Write the results as an HTML page."""
+    """Write the results as an HTML page. Do nothing without a path."""
     if path is not None:
         from ci.compare.comparing import Compared
         from ci.compare.pages import as_html

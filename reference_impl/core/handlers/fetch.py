@@ -286,7 +286,8 @@ class PendingFetch:
 
     def _note_follower(self, partition: Partition, offset: int, log_start: int) -> None:
         """Note, in the first attempt, that a follower has everything from its log start to the
-        offset. Raise Refused for a follower that has been started again since."""
+        offset, and let it join the ISR if it may. Raise Refused for a follower that has been
+        started again since."""
         if not self._is_first:
             return
         broker, replica_state = self._broker, self.request.body.replica_state

@@ -78,7 +78,7 @@ def known_to(version: int, code: ErrorCode) -> ErrorCode:
 
 def denial(broker: Broker, request: Request) -> ErrorCode | None:
     """Return the error for every partition if the client lacks a permission for the whole request,
-    or None."""
+    or the group id is empty. Return None if neither is so."""
     try:
         broker.access.require(request, WRITE_TRANSACTIONAL_ID, request.body.transactional_id)
         broker.access.require(request, READ_GROUP, request.body.group_id)
