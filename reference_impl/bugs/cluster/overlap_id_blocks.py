@@ -15,7 +15,7 @@ class OverlapIdBlocks(Rules):
     Breaks:     a producer id must be unique in the cluster: brokers that have blocks with the same
                 ids assign them to different producers, whose batches are mistaken for each other's
                 retries (KIP-98; KIP-730).
-    Caught by:  workload sequences, any nemesis or none, checkers fencing (InitProducerId), and
+    Caught by:  workload sequences, nemesis none, checkers fencing (InitProducerId), and
                 inconsistent_offsets and idempotence, since their batches reach the same partition;
                 the invariant producer-ids-once sees it first.
     Within:     one run of 20 seconds with three nodes.
