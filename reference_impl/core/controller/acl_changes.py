@@ -45,7 +45,9 @@ def names_unknown(wanted: Struct) -> bool:
 
 
 def checked_acl(wanted: Struct) -> Acl:
-    """Return the entry that a CreateAcls describes. Raise Refused if there can be no such entry."""
+    """Return the entry that a row of CreateAcls describes. Raise Refused(INVALID_REQUEST) if no
+    entry can have its resource name, its types, its operation or its permission, or if its
+    principal is not of the form TYPE:NAME."""
     acl = Acl(
         named(ResourceType, wanted.resource_type),
         wanted.resource_name,

@@ -21,8 +21,8 @@ from reference_impl.wire import Struct, definition
 def activate(controller: Controller) -> None:
     """Write the first records of a new cluster, abort a metadata transaction that an earlier
     controller left open, and give each broker that is not fenced a fresh session, since this
-    controller has heard from none yet. Raise UnsupportedLevel if the cluster has a feature level
-    that this version does not know."""
+    controller has heard from none yet. Raise UnsupportedLevel if the first records set a feature to
+    a level that this version does not know."""
     brokers = controller.image.brokers.values()
     controller.sessions.begin(each.node_id for each in brokers if not each.fenced)
     records = _first_records(controller)
@@ -35,10 +35,10 @@ def activate(controller: Controller) -> None:
 
 def _first_records(controller: Controller) -> list[Struct]:
     """Return the records with which a new cluster begins: those that formatting the directory has
-    left, or the highest level of every feature. A directory of an earlier version of this project
-    has topics but no levels; return only the levels for it. If eligible leader replicas are
-    enabled, also set min.insync.replicas for the whole cluster, because brokers may no longer have
-    values of their own (KIP-966)."""
+    left, or the highest level of every feature; none if the cluster has its levels already. A
+    directory of an earlier version of this project has topics but no levels; return only the levels
+    for it. If eligible leader replicas are enabled, also set min.insync.replicas for the whole
+    cluster, because brokers may no longer have values of their own (KIP-966)."""
     image = controller.image
     if METADATA in image.features:
         return []

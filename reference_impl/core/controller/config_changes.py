@@ -55,8 +55,8 @@ class Configured:
 
 
 def find_configured(role: Role, resource_type: int, name: str) -> Configured:
-    """Return the resource of this type and name. Raise Refused for an unknown type, or if there is
-    no such resource."""
+    """Return the resource of this type and name. Raise Refused if the type is unknown, the name is
+    not valid, or there is no such topic; the other resources need not exist."""
     find = _FINDERS.get(resource_type)
     if find is None:
         raise Refused(ErrorCode.INVALID_REQUEST, f"Unknown resource type {resource_type}")
@@ -66,9 +66,9 @@ def find_configured(role: Role, resource_type: int, name: str) -> Configured:
 def change_to(
     controller: Controller, resource: Configured, after: Mapping[str, str], *, validate_only: bool
 ) -> None:
-    """Replace all overrides of the resource by these, or only check them with validate_only; write
-    nothing for what has that value already. Raise Refused, and change nothing, if one of them is
-    invalid."""
+    """Replace all overrides of the resource by `after`: write a record for each one that differs,
+    and if a change of min.insync.replicas ends the ELRs, one that empties them. With validate_only,
+    write nothing. Raise Refused, and write nothing, if an override is invalid."""
     # VALIDATE
     _check_lengths(after)
     try:
@@ -94,8 +94,8 @@ def change_to(
 
 
 def cleared_elr(resource: Configured) -> Struct:
-    """Return the record that empties the ELRs of the topic, or of all topics if the resource is the
-    cluster."""
+    """Return the record that empties the ELRs of the topic, or of all topics if the resource is not
+    a topic."""
     name = resource.name if resource.resource_type == TOPIC_RESOURCE else ""
     return definition("ClearElrRecord").new(topic_name=name)
 
@@ -114,8 +114,8 @@ def _check_lengths(overrides: Mapping[str, str]) -> None:
 def _keep_min_insync_replicas(
     name: str, before: Mapping[str, str], after: Mapping[str, str]
 ) -> None:
-    """Raise Refused for a change after which brokers would have different values of
-    min.insync.replicas.
+    """Raise Refused if a broker's own min.insync.replicas would change, or the cluster's would be
+    removed, so that brokers would have different values.
 
     With eligible leader replicas it belongs to the cluster, whose controller uses it to decide
     which replicas may lead (KIP-966).
@@ -194,7 +194,7 @@ def _client_metrics(role: Role, name: str) -> Configured:
 
 def node_id_in(name: str) -> int:
     """Return the node id that is the name of a broker's resource. Raise Refused if the name is not
-    a number."""
+    a decimal number of at most ID_DIGITS_MAX digits."""
     if not name.isdecimal() or len(name) > ID_DIGITS_MAX:
         raise Refused(ErrorCode.INVALID_REQUEST, f"Broker id must be an integer, but it is: {name}")
     return int(name)

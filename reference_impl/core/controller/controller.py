@@ -43,7 +43,8 @@ class Seat:
 
 
 class Controller:
-    """The active controller of the cluster."""
+    """The controller of a node. It decides while it is the active controller of the cluster; until
+    then it only follows what other controllers have decided."""
 
     def __init__(
         self, seat: Seat, metadata: Quorum, moment: Moment, rules: Rules, access: Access
@@ -72,9 +73,11 @@ class Controller:
         return self._moment.random_uuid()
 
     def write(self, records: Sequence[Struct]) -> int:
-        """Append these records to the metadata log, all or none; if there are none, change nothing,
-        since no log of Kafka's has a batch without records. Return the offset that a broker has
-        reached when it has applied them. Raise StorageError, and change nothing."""
+        """Append these records to the metadata log, all or none, and apply them to the image before
+        they are committed. Return the offset that a broker has reached when it has applied them. If
+        there are none, change nothing, since no log of Kafka's has a batch without records. Raise
+        Refused(NOT_CONTROLLER) if this controller is not the active one, StorageError if the disk
+        fails; then the image stays as it is."""
         if not records:
             return self.image.end_offset
         end_offset = self.metadata.append(records, self.now_ms)
@@ -89,9 +92,10 @@ class Controller:
             self._take(batch)
 
     def leader_changed(self, leader_id: int | None, epoch: int) -> None:
-        """Discard the decisions that may never be committed, because another controller may have
-        become the active one (QuorumController.renounce). `Broker.leader_changed` starts this
-        node's own controller."""
+        """If this node is not the leader of the quorum, and has made decisions that are not
+        committed, go back to the committed state, because another controller may have become the
+        active one (QuorumController.renounce). `Broker.leader_changed` starts this node's own
+        controller."""
         if leader_id != self.node_id:
             end_offset, committed = self.image.end_offset, self.metadata.high_watermark
             if self.rules.forgets_decisions(end_offset, committed):

@@ -50,7 +50,8 @@ class UnsupportedLevel(StorageError):
 
 
 def check_levels(levels: Mapping[str, int], directory: str) -> None:
-    """Raise UnsupportedLevel unless this version can work at these levels."""
+    """Raise UnsupportedLevel unless this version can work at these levels (feature -> level); pass
+    over features that it does not know. directory: the data directory to name in the error."""
     for name, (lowest, highest) in SUPPORTED.items():
         level = levels.get(name)
         if level is not None and not lowest <= level <= highest:
@@ -80,8 +81,10 @@ UPGRADE, SAFE_DOWNGRADE, UNSAFE_DOWNGRADE = 1, 2, 3
 
 
 def records_of_update(controller: Controller, updates: Sequence[Struct]) -> list[Struct]:
-    """Return the records that set these features to their new levels. Raise Refused if one of them
-    cannot have its level."""
+    """Return the records that set these features to their new levels. There is none for
+    kraft.version (`upgrade_quorum` writes it); eligible leader replicas bring their
+    `safety_records`. Raise Refused(INVALID_UPDATE_VERSION) if one of the features cannot have its
+    level."""
     records: list[Struct] = []
     for update in updates:
         name, level = update.feature, update.max_version_level
@@ -100,9 +103,9 @@ def records_of_update(controller: Controller, updates: Sequence[Struct]) -> list
 
 
 def upgrade_quorum(controller: Controller, updates: Sequence[Struct]) -> list[Struct]:
-    """Raise `kraft.version` if one of these updates, which `records_of_update` has checked, asks
-    for it. Return the record to write after it, for whose offset the answer waits. Raise
-    StorageError."""
+    """Write a higher level of `kraft.version` if one of these updates, which `records_of_update`
+    has checked, asks for it. Return a record for the caller to write next, so that the answer can
+    wait for its offset; an empty list if the level stays. Raise StorageError if the disk fails."""
     level = next((each.max_version_level for each in updates if each.feature == KRAFT), 0)
     if level <= controller.metadata.log.voters.latest.kraft_version:
         return []
@@ -140,8 +143,9 @@ def _problem_with(controller: Controller, update: Struct) -> str | None:
 
 
 def _reasons_against(controller: Controller, name: str, level: int) -> Iterator[str]:
-    """Yield the nodes that do not support a level of a feature, and why
-    (QuorumFeatures.reasonNotSupported)."""
+    """Yield a sentence about each node that does not support this level of the feature
+    (QuorumFeatures.reasonNotSupported). Every node supports level 0 of a feature that it does not
+    name, except this controller."""
     image = controller.image
     nodes = [(f"Local controller {controller.node_id}", SUPPORTED.get(name))]
     registered: list[BrokerImage | ControllerImage] = [*image.controllers.values()]

@@ -54,7 +54,8 @@ def placed(
 
 def _stripe(racks: Sequence[_Rack]) -> Iterator[int]:
     """Yield the brokers for one partition: one of each rack in turn, fenced brokers only when no
-    other is left. So the first broker, which becomes the leader, is not fenced."""
+    other is left. So the first broker, which becomes the leader, is not fenced if any broker is
+    not."""
     turns = [rack.in_turn() for rack in racks]
     for group in (0, 1):
         left = [turn[group] for turn in turns]

@@ -11,8 +11,8 @@ BLOCK_SIZE = 1000
 
 
 def allocate_block(controller: Controller, broker_id: int, broker_epoch: int) -> range:
-    """Return a block of ids that no broker has had, and record in the metadata log that this broker
-    has it."""
+    """Return a block of ids that no broker has had, and write in the metadata log that this broker
+    has it. The caller must not use an id before that record is committed."""
     first = controller.image.next_producer_id
     block = range(first, first + BLOCK_SIZE)
     record = definition("ProducerIdsRecord").new(

@@ -22,8 +22,9 @@ def new_partition(
     isr: Sequence[int] | None = None,
     directories: Mapping[int, UUID] | None = None,
 ) -> Struct:
-    """Return the record of a new partition. The living replicas (by default all) form its ISR,
-    since an empty partition has nothing to copy, and the first of them leads."""
+    """Return the record of a new partition with leader epoch 0. The living replicas (by default
+    all) form its ISR, since an empty partition has nothing to copy, and the first of them leads.
+    directories: broker -> directory; a replica whose broker is missing there gets UNASSIGNED."""
     isr = replicas if isr is None else isr
     known = directories or {}
     return definition("PartitionRecord").new(
@@ -46,7 +47,7 @@ def config_record(resource_type: int, resource: str, name: str, value: str | Non
 
 
 def topic_configs(topic: str, configs: Mapping[str, str]) -> list[Struct]:
-    """Return the records of all overrides of a new topic."""
+    """Return the records that set the overrides of a new topic, in the order of their names."""
     return [
         config_record(TOPIC_RESOURCE, topic, name, value) for name, value in sorted(configs.items())
     ]

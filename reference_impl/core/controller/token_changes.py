@@ -50,7 +50,8 @@ def renew_token(controller: Controller, token: DelegationToken, period_ms: int) 
 
 
 def move_expiry(controller: Controller, token: DelegationToken, period_ms: int) -> int:
-    """Move the expiry to this period from now, within the token's lifetime, and return it."""
+    """Move the expiry to this period from now, but not beyond the token's lifetime (`max_ms`), and
+    return the new expiry. Unlike `renew_token`, apply no other maximum."""
     expiry_ms = min(token.max_ms, controller.now_ms + period_ms)
     controller.write([replace(token, expiry_ms=expiry_ms).to_record()])
     return expiry_ms
@@ -62,7 +63,7 @@ def remove_tokens(controller: Controller, tokens: Sequence[DelegationToken]) -> 
 
 
 def sweep_tokens(controller: Controller) -> bool:
-    """Remove expired tokens, REMOVED_AT_ONCE at most; return whether there are more."""
+    """Remove expired tokens, REMOVED_AT_ONCE at most; return whether expired ones are left."""
     now_ms = controller.now_ms
     over = [token for token in controller.image.delegation_tokens if token.is_expired(now_ms)]
     if over:
@@ -76,7 +77,8 @@ def _within(controller: Controller, bound: str, wanted_ms: int) -> int:
 
 
 def _new_id(controller: Controller) -> str:
-    """Return a new id in Kafka's form; none begins like an option (Uuid.randomUuid)."""
+    """Return a new id in Kafka's form, never one that begins with '-', which a command line would
+    take for an option (Uuid.randomUuid)."""
     while (token_id := uuid_text(controller.random_uuid())).startswith("-"):
         continue
     return token_id

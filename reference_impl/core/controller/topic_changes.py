@@ -36,7 +36,8 @@ the number of brokers in any cluster."""
 
 @dataclass(frozen=True)
 class NewTopic:
-    """A topic that passed every check: the replicas of its partitions, and its overrides."""
+    """A topic that passed every check, as `plan_topic` returns it: the replicas of its partitions
+    in the order of their indexes, and its overrides."""
 
     name: str
     topic_id: UUID
@@ -52,8 +53,9 @@ def plan_topic(
     assignments: Mapping[int, Sequence[int]] | None = None,
     configs: Mapping[str, str | None] | None = None,
 ) -> NewTopic:
-    """Check everything about a topic to be created, and return its plan. Raise Refused if the name,
-    a configuration or the replicas are not possible."""
+    """Check everything about a topic to be created, and return its plan; write nothing.
+    assignments: the replicas by partition index, in place of an automatic placement. Raise Refused
+    if the name, a configuration, the number of partitions or the replicas are not possible."""
     check_name(controller, name)
     overrides = check_configs(configs or {}, controller.config.topic_defaults)
     topic_id = controller.random_uuid()
@@ -75,13 +77,14 @@ def publish_topic(controller: Controller, topic: NewTopic) -> TopicImage:
 
 
 def delete_topic(controller: Controller, topic: TopicImage) -> None:
-    """Remove a topic with all its data."""
+    """Write the record that removes a topic. Each broker deletes the topic's data when it applies
+    the record."""
     controller.write([records.removed_topic(topic.topic_id)])
 
 
 def check_name(controller: Controller, name: str) -> None:
-    """Raise Refused if a new topic may not have this name: it is malformed, taken, or looks like a
-    taken one in metrics ('.' and '_')."""
+    """Raise Refused if a new topic may not have this name: it is malformed, taken, the name of the
+    metadata log, or looks like a taken one in metrics ('.' and '_')."""
     if name == METADATA_TOPIC:
         raise Refused(
             ErrorCode.INVALID_REQUEST, f"Creation of internal topic {name} is prohibited."
@@ -155,7 +158,8 @@ def plan_growth(
 def grow_topic(
     controller: Controller, topic: TopicImage, growth: Sequence[tuple[int, tuple[int, ...]]]
 ) -> None:
-    """Add the planned partitions."""
+    """Write the partitions that `plan_growth` has returned. Raise Refused if all replicas of one
+    are fenced or about to stop."""
     controller.write(_new_partitions(controller, topic.topic_id, growth))
 
 
@@ -213,7 +217,8 @@ def _manual(
     replication_factor: int,
     assignments: Mapping[int, Sequence[int]],
 ) -> tuple[tuple[int, ...], ...]:
-    """Return the replica assignment that the client gave, or raise Refused if it is invalid."""
+    """Return the replica assignment that the client gave, in the order of the partitions. Raise
+    Refused if it is invalid, or if the client gave a number of partitions or replicas, too."""
     for value, what in ((replication_factor, "replication factor"), (partitions, "numPartitions")):
         if value != BY_DEFAULT:
             raise Refused(
@@ -232,7 +237,7 @@ def _manual(
 
 
 def check_assignment(controller: Controller, replicas: Sequence[int], factor: int) -> None:
-    """Raise Refused for an invalid manual assignment
+    """Raise Refused unless the replicas are `factor` different registered brokers, at least one
     (ReplicationControlManager.validateManualPartitionAssignment)."""
     problem = None
     if not replicas:

@@ -15,12 +15,13 @@ Entity = tuple[tuple[str, str | None], ...]
 
 
 def entity_of(names: Mapping[str, str | None]) -> Entity:
-    """Return an entity by type and name."""
+    """Return the entity that these names describe: type -> name, where None is the default of the
+    type."""
     return tuple(sorted(names.items()))
 
 
 class ClientQuotas:
-    """Entity -> key -> value."""
+    """The quotas of users, client ids and IP addresses: entity -> key -> value."""
 
     def __init__(self) -> None:
         self._by_entity: dict[Entity, dict[str, float]] = {}
@@ -35,11 +36,11 @@ class ClientQuotas:
         return self._by_entity.get(entity, {})
 
     def has(self, key: str) -> bool:
-        """Return whether any entity has a quota of this kind."""
+        """Return whether any entity has a quota with this key, such as `producer_byte_rate`."""
         return any(key in quotas for quotas in self._by_entity.values())
 
     def apply(self, record: Struct) -> None:
-        """Apply a ClientQuotaRecord."""
+        """Apply a ClientQuotaRecord: set or remove one quota of an entity, and raise `version`."""
         self.version += 1
         entity = entity_of({row.entity_type: row.entity_name for row in record.entity})
         quotas = self._by_entity.setdefault(entity, {})

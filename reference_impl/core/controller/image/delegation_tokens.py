@@ -36,7 +36,8 @@ class DelegationToken:
         return (self.owner, self.requester, *self.renewers)
 
     def is_managed_by(self, principal: str) -> bool:
-        """Return whether this principal may renew and expire the token."""
+        """Return whether this principal may renew and expire the token: its owner and its renewers
+        may, its requester may not."""
         return principal == self.owner or principal in self.renewers
 
     def is_expired(self, now_ms: int) -> bool:

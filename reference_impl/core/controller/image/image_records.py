@@ -31,13 +31,15 @@ METADATA_VERSION = "metadata.version"
 
 
 def records_of(image: MetadataImage) -> Iterator[Struct]:
-    """Return the records that the image adds up to, part after part."""
+    """Yield the records that the image adds up to, part after part as in WRITERS. They are made
+    while they are read, so the image must not change meanwhile."""
     return chain.from_iterable(write(image) for write in WRITERS.values())
 
 
 def changes_to(image: MetadataImage, records: Sequence[Struct]) -> list[Struct]:
     """Return the records that turn `image` into another one, which is given by the `records` that
-    `records_of` wrote for it: first the removals, then the additions and changes."""
+    `records_of` wrote for it: first the removals, then the additions and changes, without the
+    TopicRecords of topics that `image` has already. Change nothing."""
     kept = {key_of(record) for record in records}
     changes = []
     for record in records_of(image):

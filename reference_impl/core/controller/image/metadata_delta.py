@@ -34,7 +34,8 @@ class Part(Enum):
 
 
 class MetadataDelta:
-    """Brings an image up to date, and keeps what has changed in it."""
+    """Brings an image up to date in place, and keeps what has changed in it since the delta was
+    made."""
 
     def __init__(self, image: MetadataImage) -> None:
         self.image = image
@@ -42,7 +43,8 @@ class MetadataDelta:
         self.new_topics: dict[UUID, None] = {}
         self.removed_topics: dict[UUID, TopicImage] = {}
         self.partitions: dict[UUID, dict[int, None]] = {}
-        """The partitions that are new, or have another leader or other replicas, by topic."""
+        """The partitions that are new or changed, by topic id; the inner dict is an ordered set of
+        indexes."""
         self.configs: dict[tuple[int, str], None] = {}
         """The resources whose configuration has changed: type and name."""
         self.delegation_tokens: dict[str, None] = {}
@@ -51,8 +53,8 @@ class MetadataDelta:
     def apply(
         self, records: Sequence[Struct], end_offset: int, *, is_snapshot: bool = False
     ) -> None:
-        """Apply these records of the metadata log, which end at this offset. The records of a
-        snapshot describe the whole cluster, so remove everything that they do not name
+        """Apply these records of the metadata log, which end at this offset, to the image. The
+        records of a snapshot describe the whole cluster, so remove everything that they do not name
         (MetadataDelta.finishSnapshot)."""
         for record in changes_to(self.image, records) if is_snapshot else records:
             part, note = _NOTES.get(type(record).__name__, (None, None))

@@ -35,8 +35,8 @@ NO_RECOVERY_CHANGE, RECOVERED, RECOVERING = -1, 0, 1
 
 @dataclass(frozen=True, slots=True)
 class PartitionImage:
-    """The replicas and leader of a partition. `leader_epoch` counts leaderships, `partition_epoch`
-    every change."""
+    """The replicas and leader of a partition. `leader` is -1 while there is none. `leader_epoch`
+    counts leaderships, `partition_epoch` every change."""
 
     replicas: tuple[int, ...]
     isr: tuple[int, ...]
@@ -69,7 +69,9 @@ class TopicImage:
 
 
 class MetadataImage:
-    """The metadata of the cluster: topics, nodes, the next free producer id, ACLs and users."""
+    """The metadata of the cluster: topics, nodes, the next free producer id, ACLs and users. A
+    node's broker has one, of committed records, and its controller another, which also has the
+    controller's own decisions."""
 
     def __init__(self) -> None:
         self.end_offset = 0
@@ -110,7 +112,8 @@ class MetadataImage:
 
     def apply(self, record: Struct) -> None:
         """Apply one record of the metadata log. Raise Malformed if this version does not know the
-        type of the record."""
+        type of the record, or if the record is about an incarnation of a broker that is not
+        registered."""
         name = type(record).__name__
         action = _ACTIONS.get(name)
         if action is not None:

@@ -62,7 +62,9 @@ class BrokerImage:
         return bool(self.log_dirs) and set(self.log_dirs) <= set(self.cordoned_log_dirs)
 
     def has_online(self, directory: UUID) -> bool:
-        """Return whether a replica in this directory can be used (DirectoryId.isOnline)."""
+        """Return whether a replica in this directory can be used: the broker has named the
+        directory as its own, or the id stands for none (MIGRATING, UNASSIGNED;
+        DirectoryId.isOnline)."""
         return directory in (MIGRATING, UNASSIGNED) or directory in self.log_dirs
 
     def to_record(self) -> Struct:
@@ -149,12 +151,14 @@ class Registrations:
         self.brokers[old.node_id] = new
 
     def fence_broker(self, record: Struct) -> None:
-        """Apply a record that fences a broker. Earlier versions of Kafka write it."""
+        """Apply a FenceBrokerRecord, which only earlier versions of Kafka write. Raise Malformed if
+        another incarnation is registered, or none."""
         broker = self._expected(record, record.id, record.epoch)
         self.brokers[broker.node_id] = replace(broker, fenced=True)
 
     def unfence_broker(self, record: Struct) -> None:
-        """Apply a record that ends the fencing of a broker. Earlier versions of Kafka write it."""
+        """Apply an UnfenceBrokerRecord, which only earlier versions of Kafka write. Raise Malformed
+        if another incarnation is registered, or none."""
         broker = self._expected(record, record.id, record.epoch)
         self.brokers[broker.node_id] = replace(broker, fenced=False)
 
@@ -169,8 +173,9 @@ class Registrations:
         )
 
     def _expected(self, record: Struct, node_id: int, broker_epoch: int) -> BrokerImage:
-        """Return the broker that a record is about. Raise Malformed for another incarnation: the
-        controller writes about brokers that it knows (ClusterControlManager.replay)."""
+        """Return the broker that a record is about. Raise Malformed unless it is registered with
+        this broker epoch: the controller writes only about brokers that it knows
+        (ClusterControlManager.replay)."""
         broker = self.brokers.get(node_id)
         if broker is None or broker.broker_epoch != broker_epoch:
             raise Malformed(

@@ -13,7 +13,7 @@ from reference_impl.wire import Struct, definition
 
 
 class ScramUsers:
-    """Name -> mechanism (its number) -> credential."""
+    """The credentials of the users of SCRAM: user name -> number of the mechanism -> credential."""
 
     def __init__(self) -> None:
         self._by_name: dict[str, dict[int, Credential]] = {}
@@ -31,7 +31,8 @@ class ScramUsers:
         return self.credentials(user).get(mechanism)
 
     def set(self, record: Struct) -> None:
-        """Apply a UserScramCredentialRecord."""
+        """Apply a UserScramCredentialRecord: a new credential, or one that replaces the user's
+        credential for the same mechanism."""
         self._by_name.setdefault(record.name, {})[record.mechanism] = Credential(
             bytes(record.salt),
             record.iterations,

@@ -33,7 +33,8 @@ directory (DirectoryId.java)."""
 
 
 class State(Enum):
-    """The states of a registered broker (BrokerControlState)."""
+    """The states into which the controller's answer to a heartbeat moves a broker
+    (BrokerControlState). SHUTDOWN_NOW is never recorded: it permits the process to end."""
 
     FENCED = auto()
     UNFENCED = auto()
@@ -43,7 +44,8 @@ class State(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Reply:
-    """The controller's answer to a heartbeat."""
+    """The controller's answer to a heartbeat: whether the broker has read the metadata log up to
+    its own registration, and the state that it enters."""
 
     is_caught_up: bool
     state: State
@@ -113,8 +115,8 @@ def _check_directories(controller: Controller, body: Struct) -> None:
 
 
 def _check_features(controller: Controller, body: Struct) -> None:
-    """Raise Refused for a broker that cannot work at a level in force
-    (ClusterControlManager.processRegistrationFeature)."""
+    """Raise Refused for a broker that cannot work at a level in force, or that names no levels of
+    metadata.version (ClusterControlManager.processRegistrationFeature)."""
     supported = features_of(body.features)
     if METADATA not in supported:
         raise Refused(
@@ -138,8 +140,8 @@ def _check_features(controller: Controller, body: Struct) -> None:
 def _of_shutdown(
     controller: Controller, known: BrokerImage, previous_broker_epoch: int
 ) -> Iterator[Struct]:
-    """Yield the records by which a broker that returns loses its leaderships and ISR places of its
-    previous incarnation; after an unclean shutdown, its ELR places too."""
+    """Yield the records by which a broker that returns loses the leaderships and ISR places of its
+    previous incarnation; after an unclean shutdown, the ELR places too."""
     if controller.rules.left_uncleanly(known, previous_broker_epoch):
         yield from elections.after_unclean_shutdown(controller, known.node_id)
     else:
@@ -206,7 +208,8 @@ def _offline_directories(
     controller: Controller, broker: BrokerImage, body: Struct
 ) -> Iterator[Struct]:
     """Yield the records of directories that have failed since the last heartbeat: their replicas
-    leave the ISRs (KIP-858; ReplicationControlManager.handleDirectoriesOffline)."""
+    leave the ISRs, and the broker's registration loses the directories (KIP-858;
+    ReplicationControlManager.handleDirectoriesOffline)."""
     failed = set(body.offline_log_dirs) & set(broker.log_dirs)
     if not failed:
         return
@@ -228,14 +231,15 @@ def _cordoned(broker: BrokerImage, body: Struct) -> Iterator[Struct]:
 
 
 def state_of(broker: BrokerImage) -> State:
-    """Return the state in which the metadata log has a broker."""
+    """Return the state in which the metadata log has a broker; never SHUTDOWN_NOW."""
     if broker.fenced:
         return State.FENCED
     return State.CONTROLLED_SHUTDOWN if broker.in_controlled_shutdown else State.UNFENCED
 
 
 def _following(controller: Controller, broker: BrokerImage, body: Struct) -> State:
-    """Return the state that a broker enters with this heartbeat."""
+    """Return the state that a broker enters with this heartbeat, which may be the one that it is
+    in."""
     if broker.fenced:
         if body.want_shut_down:
             return State.SHUTDOWN_NOW
@@ -261,8 +265,8 @@ def _following(controller: Controller, broker: BrokerImage, body: Struct) -> Sta
 def _records_of_move(
     controller: Controller, broker: BrokerImage, following: State
 ) -> Iterator[Struct]:
-    """Yield the records that move a broker to its next state; none if it only stays fenced until it
-    stops."""
+    """Yield the records that move a broker to its next state; one that may stop at once is fenced.
+    Yield none for a broker that is fenced already and only stops or stays so."""
     if following is State.UNFENCED:
         yield change(broker, fenced=UNFENCE)
         yield from elections.with_broker(controller, broker.node_id)

@@ -31,7 +31,8 @@ UNCLEAN_ELECTION, MIN_ISR = "unclean.leader.election.enable", "min.insync.replic
 
 @dataclass(frozen=True, slots=True)
 class Event:
-    """A broker that leaves, arrives, or returns without its newest records."""
+    """What has happened to a broker: it leaves (`gone`), arrives (`come`), or returns without its
+    newest records (`shut_down_uncleanly`). NOBODY where that has not happened."""
 
     gone: int = NOBODY
     come: int = NOBODY
@@ -74,7 +75,9 @@ def circumstances_of(
 def after(
     controller: Controller, event: Event, concerns: Callable[[PartitionImage], bool]
 ) -> Iterator[Struct]:
-    """Yield the records of all partitions that `concerns` selects and that the event changes."""
+    """Yield the records of all partitions that `concerns` selects and that the event changes: a
+    broker that is gone, or was shut down uncleanly, leaves the ISR, and a leader is elected where
+    necessary."""
     lost = {event.gone, event.shut_down_uncleanly}
     for topic in controller.image.topics.values():
         circumstances: Circumstances | None = None
@@ -110,13 +113,15 @@ def without(controller: Controller, broker: int) -> Iterator[Struct]:
 
 
 def after_unclean_shutdown(controller: Controller, broker: int) -> Iterator[Struct]:
-    """Yield the records by which a broker leaves every ISR and ELR, as it may have lost records."""
+    """Yield the records by which a broker leaves every ISR and ELR and leads nothing, as it may
+    have lost records."""
     event = Event(shut_down_uncleanly=broker)
     yield from after(controller, event, lambda state: broker in state.isr or broker in state.elr)
 
 
 def with_broker(controller: Controller, broker: int) -> Iterator[Struct]:
-    """Yield the records of the partitions without a leader which this broker may lead."""
+    """Yield the records by which partitions without a leader get one now that this broker has
+    come."""
     yield from after(controller, Event(come=broker), lambda state: state.leader == NO_LEADER)
 
 

@@ -60,8 +60,9 @@ class Circumstances:
 def change_of(
     rules: Rules, old: PartitionImage, wanted: PartitionImage, circumstances: Circumstances
 ) -> PartitionImage:
-    """Return the state that follows. `wanted` has the replicas, ISR, reassignment and recovery that
-    the caller asks for; leader, ELR and epochs follow from them."""
+    """Return the state that follows, equal to `old` if nothing changes. `wanted` has the replicas,
+    ISR, reassignment and recovery that the caller asks for; leader, ELR and epochs follow from
+    them."""
     target = completed(rules, wanted)
     if circumstances.has_elr:
         # A replica that comes back deleted its log when it went. Apache Kafka keeps it eligible,
@@ -170,7 +171,7 @@ def _directories(
 def change_record(
     topic_id: UUID, index: int, old: PartitionImage, new: PartitionImage
 ) -> Struct | None:
-    """Return the record that turns one state into the other, None if they are the same."""
+    """Return the record that turns the old state into the new one, or None if they are equal."""
     if old == new:
         return None
     leads_anew = new.leader_epoch != old.leader_epoch

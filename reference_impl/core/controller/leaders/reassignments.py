@@ -34,8 +34,9 @@ def reassign(
     may_change_factor: bool,
 ) -> None:
     """Begin to move a partition to these replicas; None cancels its move. Raise Refused if the
-    partition or one of the replicas does not exist, nothing is to be cancelled, or the number of
-    replicas would change and may_change_factor is False."""
+    partition or one of the replicas does not exist, nothing is to be cancelled, the way back needs
+    an unclean election that the topic forbids, or the number of replicas would change and
+    may_change_factor is False."""
     topic = controller.image.topics.get(name)
     if topic is None or index not in topic.partitions:
         raise Refused(
@@ -56,7 +57,8 @@ def reassign(
 
 
 def moving(old: PartitionImage, target: Sequence[int]) -> PartitionImage:
-    """Return the state in which a partition moves to the target: it has the replicas of both."""
+    """Return the state in which a partition moves to the target: it has the replicas of both, those
+    of the target first."""
     removing = tuple(sorted(set(old.replicas) - set(target)))
     adding = (set(target) - set(old.replicas)) | (set(old.adding) & set(target))
     return replace(
@@ -84,7 +86,8 @@ def _reverted(
     controller: Controller, topic: TopicImage, index: int
 ) -> tuple[PartitionImage, Election]:
     """Return the state to which a cancelled move leads, and how its leader is elected. Raise
-    Refused if the partition is not being moved."""
+    Refused if the partition is not being moved, or if only an unclean election, which the topic
+    forbids, could find a leader."""
     old = topic.partitions[index]
     if not is_moving(old):
         raise Refused(
