@@ -31,8 +31,8 @@ class Agreeing:
         self, candidate: ReplicaKey, voted: ReplicaKey | None, leader_id: int | None
     ) -> bool:
         """Return whether this node's one vote of the epoch may go to the candidate: it has already
-        voted for it, or it has not voted and knows no leader. A node whose directory was replaced
-        is another candidate (KIP-595, KIP-853;
+        voted for it (`voted`), or it has not voted and knows no leader. A node whose directory was
+        replaced is another candidate, unless the vote named no directory (KIP-595, KIP-853;
         QuorumState.unattachedOrProspectiveCanGrantVote)."""
         if voted is not None:
             return voted[0] == candidate[0] and voted[1] in (ZERO_UUID, candidate[1])

@@ -109,8 +109,9 @@ class Electing:
             raise Refused(ErrorCode.NOT_CONTROLLER)
 
     def forwarded_principal(self, named: str, sender: str) -> str:
-        """Return the principal that the controller's authorizer checks: the client whose request a
-        broker forwards, not the broker, which has more rights (KIP-590)."""
+        """Return the principal that the controller's authorizer checks: `named`, the client whose
+        request a broker forwards, not the broker, which has more rights (KIP-590); `sender` if the
+        envelope names none."""
         return named or sender
 
     def check_broker_epoch(self, broker: BrokerImage | None, broker_epoch: int) -> None:

@@ -143,9 +143,9 @@ class Grouping:
         log.append(records)
 
     def answer_waits(self, uncommitted: Collection[Partition]) -> bool:
-        """Return whether an answer must wait until the records on which it rests are replicated. It
-        always must: otherwise a new coordinator may lack records that a client has seen in a
-        response.
+        """Return whether an answer must wait until the records of these partitions, on which it
+        rests, are replicated. It must whenever there are such partitions: otherwise a new
+        coordinator may lack records that a client has seen in a response.
 
         Source: CoordinatorRuntime.java, deferredEventQueue.
         """
@@ -154,8 +154,8 @@ class Grouping:
     def positions_of_deleted(
         self, offsets: Offsets, topic: str
     ) -> Sequence[tuple[str, TopicPartition]]:
-        """Return the commits to delete with a topic: all of that topic, so that no group continues
-        from them in a new topic of the same name.
+        """Return the commits to delete with a topic, as (group id, partition): all of that topic,
+        so that no group continues from them in a new topic of the same name.
 
         Source: GroupCoordinatorService.java, onPartitionsDeleted.
         """
@@ -174,9 +174,9 @@ class Grouping:
         self, member: ConsumerMember, epoch: int, reported: set[TopicIdPartition] | None
     ) -> None:
         """Raise Refused(FENCED_MEMBER_EPOCH) for a member that missed an epoch: it may be reading
-        partitions which it has lost, so it must join again (KIP-848). The previous epoch is also
-        accepted, because the answer with the current one may be lost, if the member reports no
-        partitions beyond its own. Source: throwIfConsumerGroupMemberEpochIsInvalid."""
+        partitions which it has lost, so it must join again (JOIN_EPOCH; KIP-848). The previous
+        epoch is also accepted, because the answer with the current one may be lost, if the member
+        reports no partitions beyond its own. Source: throwIfConsumerGroupMemberEpochIsInvalid."""
         if epoch in (JOIN_EPOCH, member.epoch):
             return
         is_retry = epoch == member.previous_epoch and epoch < member.epoch

@@ -54,22 +54,24 @@ class Reading:
         return self.readable_end(partition, isolation_level)
 
     def check_end_is_known(self, high_watermark: int, epoch_start: int) -> None:
-        """Raise Refused while a new leader may not know all that is committed: its high watermark
-        lags behind the records of the epochs before, and a reader who begins there would go back
-        behind what others have read (KIP-207; Partition.fetchOffsetForTimestamp)."""
+        """Raise Refused(OFFSET_NOT_AVAILABLE) while a new leader may not know all that is
+        committed: its high watermark lags behind the records of the epochs before, and a reader who
+        begins there would go back behind what others have read (KIP-207;
+        Partition.fetchOffsetForTimestamp)."""
         if high_watermark < epoch_start:
             raise Refused(ErrorCode.OFFSET_NOT_AVAILABLE)
 
     def offset_at_time(self, partition: Partition, timestamp: int) -> Search:
-        """Return, in steps, the first record whose timestamp is at or after the requested one, or
-        None if there is none (KIP-79)."""
+        """Return a search that finds, in steps, the first record whose timestamp is at or after the
+        requested one, or None if there is none (KIP-79)."""
         return partition.log.offset_for_timestamp(timestamp)
 
     def committed_offset(
         self, offsets: Offsets, group_id: str, key: TopicPartition
     ) -> CommittedOffset:
         """Return the group's committed offset for OffsetFetch, exactly as committed: the offset of
-        the next record to read (docs, design, "Consumer Position")."""
+        the next record to read (docs, design, "Consumer Position"). Raise KeyError if the group has
+        none."""
         return offsets.of(group_id)[key]
 
     # --- what a reader is given ---------------------------------------------------------------

@@ -26,8 +26,9 @@ class Recovering:
         self.replay_after_snapshot(recovery, taken_at)
 
     def replay_after_snapshot(self, recovery: ProducerRecovery, taken_at: int) -> None:
-        """Add the batches after the snapshot to the producers' state, since the snapshot is only as
-        new as its segment (ProducerStateManager.truncateAndReload)."""
+        """Add the batches from `taken_at` on, the log end when the snapshot was taken (0 without
+        one), to the producers' state, since the snapshot is only as new as its segment
+        (ProducerStateManager.truncateAndReload)."""
         recovery.replay_from(taken_at, self.check_batch)
 
     def check_batch(self, batch: memoryview) -> None:
@@ -39,8 +40,10 @@ class Recovering:
         self, opening: Opening, loaded: Loaded, segment: Segment, following: int | None
     ) -> int:
         """Read a segment that may hold unsynced bytes batch by batch, and rebuild its indexes: an
-        index may be on the disk although the batches that it points to are not. Return the offset
-        after its last batch (LogLoader.recoverLog)."""
+        index may be on the disk although the batches that it points to are not. Cut off a torn
+        tail. Return the offset after the last batch. following: the base offset of the next
+        segment, None if this is the last. Raise CorruptLog for damage that cannot be a torn tail
+        (LogLoader.recoverLog)."""
         return recover_segment(opening, loaded, segment, is_last=following is None)
 
     def sync_at_shutdown(self, flush: Callable[[], None]) -> None:
@@ -51,8 +54,9 @@ class Recovering:
 
     def may_skip_recovery(self, *, was_clean: bool, unopened: int, distrusted: int) -> bool:
         """Return whether the next start may trust all logs after this clean stop. It may not if a
-        log has failed, nor if a log was never opened since a crash, whose torn tail is still there
-        (LogManager.shutdown, loadLogsCompletedFlags; KAFKA-10471)."""
+        log has failed (distrusted: how many have), nor if a log was never opened (unopened) since a
+        crash (not was_clean), whose torn tail is still there (LogManager.shutdown,
+        loadLogsCompletedFlags; KAFKA-10471)."""
         return distrusted == 0 and (was_clean or unopened == 0)
 
     def kept_in_snapshot(self, records: Iterable[Struct]) -> list[Struct]:

@@ -88,8 +88,9 @@ class Transacting:
             raise Refused(ErrorCode.TRANSACTION_ABORTABLE)
 
     def check_not_ended(self, last_marker_before: int, last_marker: int) -> None:
-        """Raise Refused for a batch if a marker has ended its transaction in the partition while
-        the coordinator was being asked: the batch would begin a transaction that no marker ends.
+        """Raise Refused(INVALID_TXN_STATE) for a batch if a marker has ended its transaction in the
+        partition while the coordinator was being asked, so that the offset of the producer's newest
+        marker has changed: the batch would begin a transaction that no marker ends.
 
         Source: UnifiedLog.java, hasInvalidOngoingTransaction; VerificationGuard.java (KIP-890).
         """
@@ -183,9 +184,8 @@ class Transacting:
     def unmarked(
         self, transaction: Transaction, marked: Collection[PartitionKey]
     ) -> Sequence[PartitionKey]:
-        """Return the partitions of a decided transaction that still need a marker: all except those
-        in `marked` (KIP-98).
-        """
+        """Return the partitions of a decided transaction that still need a marker, sorted: all
+        except those in `marked` (KIP-98)."""
         return sorted(transaction.partitions.difference(marked))
 
     def needs_marker(self, leader: int | None) -> bool:
