@@ -26,7 +26,8 @@ SLICE_BYTES = 1 << 17
 
 
 class Shard(ABC):
-    """The part of a coordinator whose state is stored in one partition."""
+    """The part of a coordinator whose state is stored in one partition; one object for each
+    leadership of this broker. `Shards` makes and closes it."""
 
     def __init__(self, topic: KeyedTopic, partition: Partition, rules: Rules) -> None:
         self.topic, self.rules = topic, rules
@@ -81,7 +82,7 @@ class Shard(ABC):
 
     @abstractmethod
     def replay(self, batch: RecordBatch) -> None:
-        """Apply one batch of the log."""
+        """Apply one batch of the log to the state of this shard."""
 
     @abstractmethod
     def loaded(self) -> Iterator[Effect]:
@@ -106,7 +107,8 @@ class Shard(ABC):
             self.timers.pop(timer.key, None)
 
     def cancel_timers(self) -> Iterator[Effect]:
-        """Cancel every timer of the shard."""
+        """Yield the effects that cancel every timer of the shard, which then counts none as
+        running."""
         timers, self.timers = self.timers, {}
         for key in timers:
             yield CancelTimer(key)

@@ -29,7 +29,8 @@ AnyShard = TypeVar("AnyShard", bound=Shard)
 
 
 class Shards(Generic[AnyShard]):
-    """The shards of this broker, by partition index."""
+    """The shards of one coordinator on this broker, by partition index; only those of partitions
+    that this broker leads, or has just ceased to lead."""
 
     def __init__(
         self, topic: KeyedTopic, rules: Rules, outbox: Outbox, make: Callable[[Partition], AnyShard]
@@ -55,7 +56,8 @@ class Shards(Generic[AnyShard]):
         return shard
 
     def active(self) -> list[AnyShard]:
-        """Return the shards that have been loaded."""
+        """Return the shards that are loaded and at work, so neither those that load nor those that
+        could not be read."""
         return [each for each in self._shards.values() if each.state is State.ACTIVE]
 
     @property
@@ -93,8 +95,8 @@ class Shards(Generic[AnyShard]):
             self._outbox.post(f"load {self.topic.name}", self._load())
 
     def _close(self, shard: AnyShard) -> None:
-        """Close a shard at once. The handlers that wait for it are refused at the end of the
-        step."""
+        """Close a shard and drop it at once. At the end of the step, cancel its timers and refuse
+        the requests that wait for it."""
         del self._shards[shard.index]
         shard.move(Move.RESIGNED)
         name = f"unload {shard} of leader epoch {shard.leader_epoch}"

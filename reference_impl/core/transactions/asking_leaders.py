@@ -37,7 +37,11 @@ def let_leader_write(
     done = (ErrorCode.NONE, *FENCED)
     failed = {key: code for key, code in codes.items() if code not in done}
     failure = next(
-        (Refused(code, f"node {node} has no marker in {key}") for key, code in failed.items()), None
+        (
+            Refused(code, f"node {node} has not written the marker to {topic}-{index}")
+            for (topic, index), code in failed.items()
+        ),
+        None,
     )
     return codes.keys() - failed.keys(), failure
 

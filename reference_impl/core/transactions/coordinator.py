@@ -43,7 +43,6 @@ MARKERS = "markers"
 MARKER_RETRY_MS, MARKER_RETRY_MAX_MS = 1000, 60_000
 """The first and the longest pause between attempts to write markers, in milliseconds. Each pause is
 twice as long as the one before."""
-
 DEFAULT_TIMEOUT_MS = 60_000
 """The milliseconds to wait for the replication of a tombstone, which has no timeout of its own (the
 default of transaction.timeout.ms)."""
@@ -63,7 +62,7 @@ class Shared:
 
 
 class TransactionCoordinator(Shard):
-    """Transactions by transactional id."""
+    """The shard of one partition of `__transaction_state`: transactions by transactional id."""
 
     def __init__(self, topic: KeyedTopic, partition: Partition, shared: Shared) -> None:
         super().__init__(topic, partition, shared.rules)
@@ -98,18 +97,16 @@ class TransactionCoordinator(Shard):
         return iter(())
 
     def unloaded(self) -> Iterator[Effect]:
-        """Do nothing: handlers that wait for the replication of a record are refused by their
-        wait."""
+        """Do nothing: each handler that waits for replication is refused by its own wait."""
         return iter(())
 
     def markers_are_due(self) -> None:
-        """Try again to complete all decided transactions, and double the pause before the next
-        attempt."""
+        """Try to complete all decided transactions; double the pause before the next attempt."""
         self._marker_retry_ms = min(2 * self._marker_retry_ms, MARKER_RETRY_MAX_MS)
         self._outbox.post_each(self._names(), self.carry_out)
 
     def _names(self) -> Iterator[str]:
-        """Yield the present transactional ids, as long as this is their coordinator."""
+        """Yield the transactional ids that are known now, but none after this shard is closed."""
         return (name for name in list(self.transactions) if not self.is_closed)
 
     def _post(self, what: str, handler: Iterator[Effect]) -> None:
@@ -135,7 +132,7 @@ class TransactionCoordinator(Shard):
         try:
             yield from self._save(name, transaction.fenced(self._moment.now_ms))
         except Refused as refused:
-            yield Report(f"{name} could not be aborted: {refused}")
+            yield Report(f"the late transaction of {name} is not aborted yet: {refused}")
         else:
             self.carry_out(name)
 
@@ -157,7 +154,7 @@ class TransactionCoordinator(Shard):
         try:
             yield from self._save(name, None)
         except Refused as refused:
-            yield Report(f"{name} could not be forgotten: {refused}")
+            yield Report(f"the expired transactional id {name} is not removed yet: {refused}")
 
     # --- asked by handlers --------------------------------------------------------------------
 
@@ -168,8 +165,8 @@ class TransactionCoordinator(Shard):
         return self.transactions.get(transactional_id)
 
     def known(self, transactional_id: str, producer_id: int, epoch: int) -> Transaction:
-        """Return the producer's transaction. Raise Refused if it does not exist, the producer may
-        not use it, or an earlier change of it is still under way."""
+        """Return the state of the producer's transactional id. Raise Refused if there is none, the
+        producer is not its newest, or an earlier change of it is still under way."""
         transaction = self._named(transactional_id)
         self._rules.check_producer(transaction, producer_id, epoch)
         self._check_not_pending(transactional_id)
@@ -252,7 +249,8 @@ class TransactionCoordinator(Shard):
     def check_partition(
         self, transactional_id: str, producer_id: int, epoch: int, partition: PartitionKey
     ) -> None:
-        """Raise Refused unless the partition is part of the producer's transaction (KIP-890)."""
+        """Raise Refused unless the partition is part of the producer's open transaction
+        (KIP-890)."""
         transaction = self.known(transactional_id, producer_id, epoch)
         self._rules.check_takes_part(transaction, partition)
 
@@ -293,8 +291,7 @@ class TransactionCoordinator(Shard):
 
     def _complete(self, transaction: Transaction) -> Iterator[Effect]:
         """Write the markers of a decided transaction and, once they are replicated, the state that
-        it is complete. If anything fails, set a timer to try again, unless this broker is no longer
-        the coordinator."""
+        it is complete. If anything fails while this shard is open, set a timer to try again."""
         transactional_id = transaction.transactional_id
         marked = self._marked_of(transaction)
         failure: Refused | StorageError | None = None

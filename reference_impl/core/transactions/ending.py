@@ -33,7 +33,8 @@ _OUTCOME = {State.COMPLETE_COMMIT: True, State.COMPLETE_ABORT: False}
 def check_ending_producer(
     transaction: Transaction, producer_id: int, epoch: int, version: int
 ) -> None:
-    """Raise Refused unless this producer may end the transaction, or ended it already."""
+    """Raise Refused unless this producer may end the transaction, or ended it already. version: the
+    level of transaction.version by which its client works."""
     retries = version >= EPOCH_PER_TRANSACTION and _is_retry(transaction, producer_id, epoch)
     if transaction.producer_id != producer_id and not retries:
         raise Refused(ErrorCode.INVALID_PRODUCER_ID_MAPPING)

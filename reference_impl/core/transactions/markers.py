@@ -73,7 +73,8 @@ class MarkerWriter:
     def write(self, partition: Partition, marker: Marker) -> None:
         """End the producer's transaction in one partition; in a partition of `__consumer_offsets`,
         also apply or drop the offsets that were committed in it. Raise Refused if the marker is not
-        acceptable there now, StorageError if the append fails."""
+        acceptable there now, or if the group coordinator of that partition is not here or still
+        loading; StorageError if the append fails."""
         groups = None if partition.topic != group_log.TOPIC else self._groups.at(partition.index)
         self._rules.check_marker(partition, marker)
         now_ms = self._moment.now_ms

@@ -26,8 +26,8 @@ class Reserved:
 
 
 class ProducerIds:
-    """The rest of the current block, and the next one. A restart abandons both, so that no id is
-    given twice."""
+    """The producer ids that this broker may give to producers: the rest of the current block, and
+    the next one. A restart abandons both, so that no id is given twice."""
 
     def __init__(
         self, reserve: Callable[[], Reserved | None], is_committed: Callable[[Reserved], bool]
@@ -49,7 +49,8 @@ class ProducerIds:
         return range(0) if self._unsure is not None else self._left, self._next
 
     def add(self, block: range) -> None:
-        """Store a committed block, to be used when the current one is used up."""
+        """Store a committed block, in place of an earlier stored one, to be used when the current
+        block is used up."""
         self._next = block
 
     def take(self) -> int:

@@ -122,7 +122,9 @@ def ask_coordinator(
 
 
 def told_to_writer(code: ErrorCode, writer: Writer) -> ErrorCode:
-    """Return the error to send to the writer's client, given the coordinator's error."""
+    """Return the error to send to the writer's client for this error of the coordinator: one that
+    its version understands, and that tells it to try again if the coordinator could not be
+    reached."""
     if code is ErrorCode.PRODUCER_FENCED:
         return ErrorCode.INVALID_PRODUCER_EPOCH
     if code in _UNANSWERED:

@@ -22,7 +22,8 @@ CLASSIC, EPOCH_PER_TRANSACTION = 0, 2
 
 @dataclass(frozen=True, slots=True)
 class Transaction:
-    """The state of one transactional id."""
+    """The state of one transactional id: its producer, and its newest transaction. The coordinator
+    holds one for each id and writes it to `__transaction_state`."""
 
     transactional_id: str
     producer_id: int
@@ -55,8 +56,10 @@ class Transaction:
     def with_producer(
         self, epoch: int, last_epoch: int, timeout_ms: int, now_ms: int
     ) -> Transaction:
-        """Return the state after a producer begins or continues under this epoch
-        (prepareIncrementProducerEpoch)."""
+        """Return the state after a producer begins or continues under this epoch: EMPTY, without
+        partitions (prepareIncrementProducerEpoch). last_epoch: the epoch from which the producer
+        has continued, NO_EPOCH for a new producer. Raise ValueError unless the id is at rest
+        (AT_REST)."""
         return replace(
             self,
             state=next_state(self.state, Move.PRODUCER_COMES),
@@ -72,7 +75,9 @@ class Transaction:
         self, producer_id: int, timeout_ms: int, now_ms: int, *, same_producer: bool
     ) -> Transaction:
         """Return the state with another producer id, whose epochs begin at 0
-        (prepareProducerIdRotation)."""
+        (prepareProducerIdRotation). same_producer: whether the producer itself continues, so that
+        its last epoch is kept, by which its retries are recognised. Raise ValueError as
+        `with_producer` does."""
         last_epoch = self.producer_epoch if same_producer else NO_EPOCH
         begun = self.with_producer(0, last_epoch, timeout_ms, now_ms)
         return replace(begun, producer_id=producer_id, previous_producer_id=self.producer_id)
@@ -115,15 +120,17 @@ class Transaction:
         return decided
 
     def fenced(self, now_ms: int) -> Transaction:
-        """Return the state in which the coordinator aborts the transaction under an epoch that no
-        producer has, so that its producer can write no more (prepareFenceProducerEpoch, then
-        ABORT). As in Kafka, this is done as for the newest clients, whatever the client's protocol:
-        the epoch before is remembered, and the producer may continue from it (KIP-360)."""
+        """Return the state in which the coordinator aborts the open transaction under the next
+        epoch, which no producer has, so that its producer can write no more
+        (prepareFenceProducerEpoch, then ABORT). As in Kafka, this is done as for the newest
+        clients, whatever the client's protocol: the epoch before is remembered, and the producer
+        may continue from it (KIP-360)."""
         return self.prepared(Move.ABORT_DECIDED, EPOCH_PER_TRANSACTION, NO_PRODUCER_ID, now_ms)
 
     def completed(self, now_ms: int) -> Transaction:
         """Return the state after every marker is written (prepareComplete): without partitions, and
-        with the next producer id, at epoch 0, if one was set aside."""
+        with the next producer id, at epoch 0, if one was set aside. Raise ValueError unless the
+        outcome is decided."""
         done = replace(
             self,
             state=next_state(self.state, Move.MARKERS_WRITTEN),
@@ -143,7 +150,8 @@ class Transaction:
 
 @dataclass(frozen=True, slots=True)
 class Marker:
-    """The marker that is written to each partition of a transaction."""
+    """The marker that ends one transaction in each of its partitions: COMMIT if `committed`, else
+    ABORT."""
 
     producer_id: int
     producer_epoch: int

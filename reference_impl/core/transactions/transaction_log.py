@@ -54,8 +54,9 @@ class TransactionLog:
         self._topic, self._partition = topic, partition
 
     def append(self, transactional_id: str, transaction: Transaction | None) -> Partition:
-        """Write the state of a transactional id (None: a tombstone), and return the partition.
-        Raise Refused if the append fails."""
+        """Write the state of a transactional id (None: a tombstone), which need not be replicated
+        when this returns, and return the partition. Raise Refused if the append fails, or if this
+        broker no longer leads the partition."""
         partition = self._partition()
         key = definition("TransactionLogKey").new(transactional_id=transactional_id)
         value = None if transaction is None else value_of(transaction)
@@ -76,7 +77,8 @@ def values_in(batch: RecordBatch) -> Iterator[tuple[str, Struct | None]]:
 
 
 def value_of(transaction: Transaction) -> Struct:
-    """Return the record value (TransactionLog.valueToBytes)."""
+    """Return the record value that stores a transaction (TransactionLog.valueToBytes). It has no
+    `last_epoch`."""
     of = definition("TransactionLogValue")
     rows = [
         of.struct("PartitionsSchema", topic=topic, partition_ids=[index for _, index in keys])
@@ -98,7 +100,8 @@ def value_of(transaction: Transaction) -> Struct:
 
 
 def transaction_from(transactional_id: str, value: Struct) -> Transaction:
-    """Return the state that a record describes."""
+    """Return the transaction that a record value describes. Its `last_epoch` is NO_EPOCH, since the
+    log does not hold that."""
     return Transaction(
         transactional_id,
         value.producer_id,
