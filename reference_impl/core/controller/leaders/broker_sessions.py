@@ -67,8 +67,8 @@ class BrokerSessions:
         self._by_id.pop(broker, None)
 
     def is_valid(self, broker: int, timeout_ms: int) -> bool:
-        """Return whether the broker has sent a heartbeat within its session time-out; False if this
-        controller has never heard from it."""
+        """Return whether the broker has sent a heartbeat within its session time-out. A broker that
+        this controller has never heard from has no valid session."""
         session = self._by_id.get(broker)
         if session is None or session.heard_at_ms is None:
             return False

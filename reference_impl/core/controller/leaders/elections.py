@@ -31,8 +31,8 @@ UNCLEAN_ELECTION, MIN_ISR = "unclean.leader.election.enable", "min.insync.replic
 
 @dataclass(frozen=True, slots=True)
 class Event:
-    """What has happened to a broker: it leaves (`gone`), arrives (`come`), or returns without its
-    newest records (`shut_down_uncleanly`). NOBODY where that has not happened."""
+    """A change of a broker: it leaves (`gone`), arrives (`come`), or returns without its newest
+    records (`shut_down_uncleanly`). A field is NOBODY if that has not happened."""
 
     gone: int = NOBODY
     come: int = NOBODY
