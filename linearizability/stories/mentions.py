@@ -22,7 +22,8 @@ NUMBERS_MAX = 12
 RECORDS_MAX = 8
 """The most records of one anomaly to take."""
 OFFSETS = re.compile(r"(?:offsets? |@)((?:\d+(?:, | and | to )?)+)")
-NUMBER = re.compile(r"-?\d+")
+NUMBER = re.compile(r"(?<!\d)-?\d{1,19}(?!\d)")
+"""A number of at most 19 digits: 64 bits need no more, and Python refuses to read 5,000."""
 INT64 = range(-(2**63), 2**63)
 IS_RECORD = (
     pl.col("f").is_in([F.SEND.value, F.POLL.value])

@@ -241,6 +241,7 @@ def test_offsets_and_values_are_told_apart() -> None:
     said = "7 was sent once and is at offsets 90, 93; reads went to offset 181, t-0@12 holds 3"
     assert numbers_in(said) == ([90, 93, 181, 12], [7, 0, 3])
     assert numbers_in("the complete read of offsets 0 to 4 lacks 7") == ([0, 4], [7])
+    assert numbers_in(f"value {'9' * 5000} at offset 3") == ([3], [])
 
 
 def test_kinds_with_a_meaning_of_their_own_occur() -> None:
