@@ -105,6 +105,10 @@ class PlainRuns:
         ]
         whole = [*(text for _, text in earlier), *lines]
         found = tokens(whole, keys)
+        # A process whose invocation is not plain must complete it before it does anything else.
+        busy = [p for p, plain in zip(self.pairing.pending(), is_plain, strict=True) if not plain]
+        if np.isin(found.process[len(earlier) :], busy).any():
+            return None
         if (times := self._times(found, len(earlier))) is None:
             return None
         if (made := operations(found)) is None:

@@ -42,6 +42,11 @@ def test_any_column_can_be_given_any_type(name: str) -> None:
         assert tables.retyped(rows, name, other).schema[name] == other
 
 
+@pytest.mark.parametrize("seed", [14800, 18374, 19019])
+def test_a_process_that_invokes_again_is_refused_however_the_lines_are_read(seed: int) -> None:
+    assert run_fuzz([seed]).problems == []
+
+
 def test_a_reader_that_leaves_out_what_it_does_not_know_is_seen(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
