@@ -17,6 +17,7 @@ from typing import Any
 from linearizability.files.unreadable import shown
 from linearizability.history import HistoryError
 from linearizability.importers import edn_lines
+from linearizability.importers.edn_lines import DEPTH_MAX
 from linearizability.importers.jsonl import Form
 
 _TOKEN = re.compile(
@@ -39,9 +40,9 @@ _ESCAPE = re.compile(r"\\(u[0-9a-fA-F]{4}|.)", re.DOTALL)
 _WORDS = {"nil": None, "true": True, "false": False}
 _ESCAPES = {"n": "\n", "t": "\t", "r": "\r", "b": "\b", "f": "\f"}
 _DISCARD = object()
-DEPTH_MAX, DIGITS_MAX = 100, 400
-"""The limits of nesting and of digits in a number. No real history comes near them, and Python's
-own limits are not much higher."""
+DIGITS_MAX = 400
+"""How many digits a number may have. No real history comes near it, and Python's own limit is not
+much higher."""
 
 
 class _Reader:

@@ -17,6 +17,11 @@ _FOREIGN = ('"', "\\", ";", "#", "(", ")", "null")
 _KEYWORD = re.compile(r":([^\s,\[\]{}]+)")
 _NIL = re.compile(r"(?<![^\s,\[\]{}])nil(?![^\s,\[\]{}])")
 _BETWEEN = re.compile(r"[\s,]+")
+_BRACES = str.maketrans("{}", "[]")
+_OTHERS = re.compile(r"[^\[\]]+")
+DEPTH_MAX = 100
+"""How deep forms may be nested. No real history comes near it, and Python's own limit is not much
+higher."""
 _MAP = "("
 """The first member of a list that stands for a map. No other list of a line begins in this way: see
 _FOREIGN."""
@@ -40,10 +45,22 @@ def event(line: str) -> dict[str, Any] | None:
     for foreign in _FOREIGN:
         if foreign in text:
             return None
+    if text.count("[") + text.count("{") > DEPTH_MAX and _is_too_deep(text):
+        return None
     try:
         return _mapped(_json(text), text.count("{"))
     except (ValueError, StopIteration, TypeError, LookupError, RecursionError):
         return None
+
+
+def _is_too_deep(text: str) -> bool:
+    """Return whether forms are nested more than DEPTH_MAX deep."""
+    nested = _OTHERS.sub("", text.translate(_BRACES))
+    for _ in range(DEPTH_MAX):
+        nested = nested.replace("[]", "")  # removes exactly the innermost level
+        if not nested:
+            return False
+    return True
 
 
 def _json(text: str) -> Any:

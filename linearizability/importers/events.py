@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
+from linearizability.files.sound_rows import YEAR_NS
 from linearizability.files.unreadable import shown
 from linearizability.history import HistoryError
 from linearizability.importers.jsonl import Form, checked_again
@@ -91,6 +92,8 @@ class Reader:
         """The first event as it was read."""
         self.count = 0
         """The number of events so far."""
+        self.first_ns = 0
+        """The time of the first event."""
         self.index, self.raw_time, self.time_ns, self.line = -1, 0, -1, 0
         """The index of the last event, its time as given and as it is taken, and its line."""
 
@@ -101,7 +104,7 @@ class Reader:
         source = self.source
         if type(raw) is not dict:
             raise HistoryError(f"{source}: line {line}: an event must be a map, not {shown(raw)}")
-        first = self.first
+        first, is_first = self.first, self.first is None
         if first is None:
             first = self.first = raw
         process, kind, f = raw.get("process"), raw.get("type"), raw.get("f")
@@ -132,16 +135,28 @@ class Reader:
         self.count += 1
         self.index, self.raw_time, self.line = index, time, line
         self.time_ns = time if is_later else self.time_ns + 1
+        if is_first:
+            self.first_ns = self.time_ns
+        elif self.time_ns - self.first_ns >= YEAR_NS:
+            raise self._of_another_year("time" in raw, time)
         client = process if type(process) is int else None
         return Event(
             source, line, index, self.time_ns, client, kind, f, raw.get("value"), raw, text
         )
 
-    def skip(self, last: Event, count: int, raw_time: int) -> None:
-        """Go on as if these events had been read by `event`, which were checked elsewhere. last,
-        raw_time: the last of them, and its time as given. count: how many they are."""
+    def _of_another_year(self, is_timed: bool, time: int) -> HistoryError:
+        what = "time" if is_timed else "index, which stands for its time,"
+        return HistoryError(
+            f"{self.source}: line {self.line}: {what} {time} is more than a year (in nanoseconds) "
+            f"after the first event's, {self.first_ns}; all times must come from one clock"
+        )
+
+    def skip(self, first_ns: int, last: Event, count: int, raw_time: int) -> None:
+        """Go on as if these events had been read by `event`, which were checked elsewhere.
+        first_ns: the time of the first of them. last, raw_time: the last of them, and its time as
+        given. count: how many they are."""
         if self.first is None:
-            self.first = last.raw
+            self.first, self.first_ns = last.raw, first_ns
         self.count += count
         self.index, self.raw_time, self.line = last.number, raw_time, last.line
         self.time_ns = last.time_ns

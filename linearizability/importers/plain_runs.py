@@ -9,6 +9,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from linearizability.files.sound_rows import YEAR_NS
 from linearizability.importers.columns import NONE, OK, POLL, Collected
 from linearizability.importers.events import Event, Pairing, Reader
 from linearizability.importers.micro import NO_OFFSET, Places
@@ -87,7 +88,8 @@ class PlainRuns:
         if run is None:
             return None
         last = self._event(run, len(run.lines) - 1)
-        self.reader.skip(last, len(lines), int(run.found.time[-1]))
+        first_ns = int(run.time_ns[run.earlier])
+        self.reader.skip(first_ns, last, len(lines), int(run.found.time[-1]))
         pending, process = self.pairing.pending(), run.found.process
         for line in run.made.asked[run.made.asked < run.earlier].tolist():
             del pending[int(process[line])]
@@ -118,15 +120,17 @@ class PlainRuns:
         return _Run(whole, np.array(numbers), time_ns, len(earlier), found, made)
 
     def _times(self, found: Tokens, earlier: int) -> Numbers | None:
-        """Return the time of each line of the run, as it is taken, or None if indexes do not grow
-        or times go back."""
+        """Return the time of each line of the run, as it is taken, or None if indexes do not grow,
+        times go back or one is of another year."""
         index, time, reader = found.index[earlier:], found.time[earlier:], self.reader
         if index[0] <= reader.index or (np.diff(index) <= 0).any():
             return None
         if time[0] < reader.raw_time or (np.diff(time) < 0).any():
             return None
         step = np.arange(len(time))
-        return np.maximum.accumulate(np.maximum(time - step, reader.time_ns + 1)) + step
+        taken = np.maximum.accumulate(np.maximum(time - step, reader.time_ns + 1)) + step
+        first_ns = int(taken[0]) if reader.first is None else reader.first_ns
+        return None if taken[-1] - first_ns >= YEAR_NS else taken
 
     def _event(self, run: _Run, line: int) -> Event:
         raw = json.loads(run.lines[line])

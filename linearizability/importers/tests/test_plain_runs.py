@@ -163,6 +163,7 @@ def test_all_lines_of_a_plain_history_are_read_at_once(
     [
         ('"index":4', '"index":3', "line 5: index 3 follows index 3"),
         ('"time":4', '"time":1', "line 5: time 1 is before time 3 of line 4"),
+        ('"time":4', '"time":40000000000000000', "line 5: time 40.* is more than a year"),
         ('"process":2,"type":"ok"', '"process":9,"type":"ok"', "line 6: .* nothing was invoked"),
         ('4,"process":1,"type":"ok"', '4,"process":1,"type":"invoke"', "line 5: process 1 invokes"),
         ('"ok","f":"poll"', '"ok","f":"txn"', "line 6: process 2 completes 'txn'"),

@@ -82,6 +82,10 @@ from linearizability.importers.tests.test_jepsen import (
             [INVOKE | {"f": "assign", "value": [1]}, OK_SEND | {"f": "assign", "value": [2]}],
             r"line 2: \[2\] completes \[1\] of line 1",
         ),
+        (
+            [INVOKE_SEND, OK_SEND | {"time": 40_000_000_000_000_000}],
+            "line 2: time 40000000000000000 is more than a year .* after the first event's, 5",
+        ),
         # Numbers that judges cannot add to.
         ([INVOKE_SEND | {"time": 2**63 - 1}], "line 1: 'time' must be an integer from 0 up to"),
         ([INVOKE_SEND | {"index": 2**63 - 1}], "line 1: 'index' must be an integer from 0 up to"),
@@ -126,6 +130,7 @@ TWICE = '{"index":0,"process":0,"type":"ok","f":"poll","value":[["poll",{"1":[[0
         ("a.edn", "{:time " + "9" * 5000 + "}", "line 1: a number has more than 400 digits"),
         ("a.edn", "{:time 1/" + "9" * 5000 + "}", "line 1: a number has more than 400 digits"),
         ("a.edn", "\n" + "[" * 100_000, "line 2: forms are nested more than 100 deep"),
+        ("a.edn", "{:f :poll :value " + "[1 " * 100 + "]" * 100 + "}", "nested more than 100"),
         ("a.edn", "#a " * 100_000, "line 1: forms are nested more than 100 deep"),
         ("a.jsonl", "[" * 100_000, "line 1: .*nested too deeply"),
         ("a.edn", '{:f "\n\n', "line 1: a string is not closed"),
