@@ -47,3 +47,9 @@ class Bounds:
 
 
 NOTHING_STATED = Bounds()
+
+
+def is_given(number: int | None) -> bool:
+    """Return whether a producer id, epoch or sequence is given. Raw reads say -1 for "none", and
+    other rows None; 0 is a number like any other."""
+    return number is not None and number >= 0

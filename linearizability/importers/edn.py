@@ -41,8 +41,8 @@ _WORDS = {"nil": None, "true": True, "false": False}
 _ESCAPES = {"n": "\n", "t": "\t", "r": "\r", "b": "\b", "f": "\f"}
 _DISCARD = object()
 DIGITS_MAX = 400
-"""How many digits a number may have. No real history comes near it, and Python's own limit is not
-much higher."""
+"""The number of digits that a number may have. No real history comes near it, and Python's own
+limit is not much higher."""
 
 
 class _Reader:

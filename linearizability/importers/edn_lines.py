@@ -20,8 +20,8 @@ _BETWEEN = re.compile(r"[\s,]+")
 _BRACES = str.maketrans("{}", "[]")
 _OTHERS = re.compile(r"[^\[\]]+")
 DEPTH_MAX = 100
-"""How deep forms may be nested. No real history comes near it, and Python's own limit is not much
-higher."""
+"""The depth to which forms may be nested. No real history comes near it, and Python's own
+limit is not much higher."""
 _MAP = "("
 """The first member of a list that stands for a map. No other list of a line begins in this way: see
 _FOREIGN."""

@@ -8,6 +8,7 @@ from functools import wraps
 from itertools import pairwise
 from random import Random
 
+from linearizability.bounds import is_given
 from linearizability.history import F
 from linearizability.self_test.model.world import Row
 from linearizability.self_test.truth import ends_told
@@ -164,7 +165,7 @@ def leader_knew(rows: list[Row], first: Row, second: Row) -> bool:
     ]
     if not any(map(is_acked, earlier)) or any(row["type"] != "ok" for row in earlier):
         return False
-    raw = [row for row in here if row["f"] == F.POLL and (row.get("producer_id") or -1) >= 0]
+    raw = [row for row in here if row["f"] == F.POLL and is_given(row.get("producer_id"))]
     ids = {row["producer_id"] for row in raw if row["value"] in values}
     lowest = min(first["offset"], second["offset"])
     return not ids or any(row["offset"] < lowest and row["producer_id"] in ids for row in raw)

@@ -11,6 +11,8 @@ from collections import Counter
 from collections.abc import Mapping
 from typing import Any
 
+from linearizability.bounds import is_given
+
 Row = dict[str, Any]
 Found = set[tuple[str, tuple[int, ...], tuple[Any, ...]]]
 
@@ -85,7 +87,7 @@ def _all_markers(rows: list[Row]) -> dict[tuple[Any, int, int], list[tuple[str, 
     raw = [
         r
         for r in rows
-        if r["f"] == "poll" and r["offset"] is not None and (r["producer_id"] or -1) >= 0
+        if r["f"] == "poll" and r["offset"] is not None and is_given(r["producer_id"])
     ]
     for row in raw:
         if row["control"] is not None or row["value"] is None:

@@ -39,7 +39,7 @@ class Duplicates(Checker):
             .agg(pl.col("op_id").min(), *(pl.col(name).min() for name in SEQUENCE))
             .filter(pl.len().over(*KEY, "value") > 1)
         )
-        numbered = (pl.col("producer_id") >= 0) & (pl.col("sequence") >= 0)
+        numbered = pl.all_horizontal(pl.col(SEQUENCE).ge(0).fill_null(False))
         twice = copies.group_by(*KEY, "value").agg(
             offsets=pl.col("offset").sort(),
             ops=pl.col("op_id"),

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from linearizability.bounds import NEVER
+from linearizability.bounds import NEVER, is_given
 from linearizability.twins.facts import (
     Found,
     Row,
@@ -138,7 +138,7 @@ def _followed(rows: list[Row], send: Row) -> list[tuple[str, list[int]]]:
     raw = [
         r
         for r in rows
-        if r["place"] == here and is_read(r) and is_proof(r) and (r["producer_id"] or -1) >= 0
+        if r["place"] == here and is_read(r) and is_proof(r) and is_given(r["producer_id"])
     ]
     for row in raw:
         if (row["offset"], row["value"], row["control"]) != (send["offset"], send["value"], None):

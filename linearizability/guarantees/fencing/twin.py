@@ -3,7 +3,7 @@
 import json
 from typing import Any
 
-from linearizability.bounds import NEVER
+from linearizability.bounds import NEVER, is_given
 from linearizability.twins.facts import Found, Row, is_acked, is_data, is_proof
 from linearizability.twins.logs import of_producers, raw_reads
 from linearizability.twins.readings import undisturbed_times
@@ -123,9 +123,8 @@ def _epochs_written(rows: list[Row]) -> list[Any]:
             if is_data(r)
             and is_proof(r)
             and (r["place"], r["value"]) == record
-            and (r["producer_id"] or -1) >= 0
-            and (r["producer_epoch"] or 0) >= 0
-            and r["producer_epoch"] is not None
+            and is_given(r["producer_id"])
+            and is_given(r["producer_epoch"])
         }
         if times == 1 and len(shown) == 1:
             written.setdefault((send["place"], send["txn"], *shown.pop()), []).append(send)
@@ -152,9 +151,8 @@ def _before_append(rows: list[Row], send: Row) -> tuple[int, int]:
         for r in rows
         if is_data(r)
         and is_proof(r)
-        and (r["producer_id"] or -1) >= 0
-        and r["producer_epoch"] is not None
-        and r["producer_epoch"] >= 0
+        and is_given(r["producer_id"])
+        and is_given(r["producer_epoch"])
         and (r["place"], r["value"]) == (send["place"], send["value"])
     }
     if send["type"] == "ok" or len(places) != 1:

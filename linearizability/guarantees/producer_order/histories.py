@@ -16,6 +16,12 @@ VALID: Valid = {
     "a new epoch begins at sequence 0": (
         [RAW(1, 0, sequence=5), RAW(2, 1, sequence=0, producer_epoch=1), S(1), S(2)]
     ),
+    "the epochs of a lower and a higher sequence number are unknown": [
+        S(1),
+        S(2),
+        RAW(1, 0, sequence=5, producer_epoch=None),
+        RAW(2, 1, sequence=0, producer_epoch=None),
+    ],
     "the sequence number wraps from 2^31 - 1 to 0": (
         [RAW(1, 0, sequence=2**31 - 1), RAW(2, 1, sequence=0), S(1)]
     ),
@@ -69,6 +75,15 @@ INVALID: Invalid = {
     ),
     "a lower sequence number follows a higher one in the log": (
         [S(1), S(2), RAW(1, 0, sequence=1), RAW(2, 1, sequence=0, op_id=1001)],
+        [("sequence-goes-back", (1000, 1001))],
+    ),
+    "a lower sequence number of producer 0 follows a higher one in the log": (
+        [
+            S(1),
+            S(2),
+            RAW(1, 0, sequence=1, producer_id=0),
+            RAW(2, 1, sequence=0, producer_id=0, op_id=1001),
+        ],
         [("sequence-goes-back", (1000, 1001))],
     ),
 }

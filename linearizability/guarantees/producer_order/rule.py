@@ -142,7 +142,10 @@ def within_operations(events: pl.LazyFrame) -> pl.LazyFrame:
 def within_sessions(events: pl.LazyFrame) -> pl.LazyFrame:
     """Return the records read raw, each with the sequence of the previous record of the same
     producer id and epoch (before); the first record of each is left out."""
-    numbered = (pl.col("producer_id") >= 0) & (pl.col("sequence") >= 0)
+    # Sequences begin again in each epoch, so they say nothing where the epoch is unknown.
+    numbered = pl.all_horizontal(
+        pl.col("producer_id", "producer_epoch", "sequence").ge(0).fill_null(False)
+    )
     return (
         events.filter(PROVEN_POLL & IS_DATA & numbered)
         .group_by(*SESSION, "offset", "sequence")

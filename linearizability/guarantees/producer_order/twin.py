@@ -3,7 +3,10 @@
 from itertools import pairwise
 from typing import Any
 
+from linearizability.bounds import is_given
 from linearizability.twins.facts import Found, Row, is_acked, is_data, is_proof, operations
+
+NUMBERS = ("producer_id", "producer_epoch", "sequence")
 
 
 def leader_knew(rows: list[Row], send: Row, other: Row, offset: int) -> bool:
@@ -72,8 +75,8 @@ def producer_order(rows: list[Row]) -> Found:
 def _sequences_going_back(rows: list[Row]) -> Found:
     sessions: dict[Any, dict[tuple[int, int], int]] = {}
     for row in rows:
-        numbered = (row["producer_id"] or -1) >= 0 and (row["sequence"] or 0) >= 0
-        if numbered and row["sequence"] is not None and is_data(row) and is_proof(row):
+        numbered = all(map(is_given, (row[name] for name in NUMBERS)))
+        if numbered and is_data(row) and is_proof(row):
             key = (row["place"], row["producer_id"], row["producer_epoch"])
             entries = sessions.setdefault(key, {})
             at = (row["offset"], row["sequence"])

@@ -3,6 +3,7 @@
 from collections import defaultdict
 from random import Random
 
+from linearizability.bounds import is_given
 from linearizability.history import F
 from linearizability.self_test.clause import Clauses, by
 from linearizability.self_test.lookup import (
@@ -90,9 +91,7 @@ def _commit_markers(rows: list[Row]) -> dict[int, Row]:
     raw = [
         row
         for row in rows
-        if row["f"] == F.POLL
-        and (row.get("producer_id") or -1) >= 0
-        and row.get("offset") is not None
+        if row["f"] == F.POLL and is_given(row.get("producer_id")) and row.get("offset") is not None
     ]
     for row in sorted(raw, key=lambda r: (r["op_id"], r["partition"], r["offset"])):
         of_producer = (row["op_id"], row["partition"], row["producer_id"])
