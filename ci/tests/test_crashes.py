@@ -22,7 +22,9 @@ from chaos.means import guard, processes
 from chaos.means.disks import Disk
 from chaos.means.netns.namespaces import NAMES
 
-WAIT_S = 180.0
+WAIT_S = 300.0
+UNENDING_S = 2 * WAIT_S
+"""The length of runs that are ended by the test: they last as long as it may wait."""
 QUIET_S = 0.3
 LOOK_EVERY_S = 0.02
 IDLE = [sys.executable, "-S", "-c", "import signal; signal.pause()"]
@@ -87,6 +89,14 @@ class Harness:
     def namespaces(self) -> list[Path]:
         return list(NAMES.glob(f"touchstone-net-{self.tag}-*"))
 
+    def wait_until(self, has_come: Phase, phase: str) -> None:
+        """Wait for a phase of the run. Fail, with what the run has said, if it does not come."""
+        try:
+            wait_until(lambda: has_come(self) or self.process.poll() is not None, phase)
+        except AssertionError as error:
+            raise AssertionError(f"{error}; the run said: {self.said.read_text()}") from error
+        assert self.process.poll() is None, f"ended before {phase}: {self.said.read_text()}"
+
     def has_left(self) -> bool:
         return bool(self.children() or self.disks() or self.namespaces())
 
@@ -119,7 +129,7 @@ def _states(pid: int) -> set[str]:
 
 @contextmanager
 def running(
-    tmp_path: Path, nemesis: str, seconds: float = 60.0, runs: Path | None = None
+    tmp_path: Path, nemesis: str, seconds: float = UNENDING_S, runs: Path | None = None
 ) -> Iterator[Harness]:
     runs, said = runs or tmp_path / "runs", tmp_path / "said"
     command = [
@@ -174,9 +184,9 @@ def another_run(tmp_path: Path) -> Iterator[Callable[[], bool]]:
 
 Phase = Callable[[Harness], bool]
 PHASES: dict[str, tuple[str, float, Phase]] = {
-    "the start of its cluster": ("pause", 60, lambda h: bool(h.node())),
-    "an attack, with a paused node": ("pause", 60, Harness.is_paused),
-    "an attack, with a frozen disk": ("disk-stall", 60, Harness.is_stalled),
+    "the start of its cluster": ("pause", UNENDING_S, lambda h: bool(h.node())),
+    "an attack, with a paused node": ("pause", UNENDING_S, Harness.is_paused),
+    "an attack, with a frozen disk": ("disk-stall", UNENDING_S, Harness.is_stalled),
     "its final phase": ("disk-stall", 1, lambda h: h.has_said("healing")),
 }
 """The moment at which a run is killed -> its nemesis, its seconds, and the function that recognises
@@ -195,7 +205,7 @@ def test_what_a_run_that_was_killed_left_is_removed_by_the_next_command(
 ) -> None:
     nemesis, seconds, has_come = PHASES[phase]
     with another_run(tmp_path) as is_untouched, running(tmp_path, nemesis, seconds) as harness:
-        wait_until(lambda: has_come(harness), phase)
+        harness.wait_until(has_come, phase)
         expect_removal(harness)
         assert is_untouched()
 
@@ -247,7 +257,7 @@ def test_a_run_that_is_interrupted_leaves_a_history_and_nothing_else(
 ) -> None:
     nemesis, seconds, has_come = PHASES[phase]
     with another_run(tmp_path) as is_untouched, running(tmp_path, nemesis, seconds) as harness:
-        wait_until(lambda: has_come(harness), phase)
+        harness.wait_until(has_come, phase)
         harness.process.send_signal(number)
         assert harness.process.wait(WAIT_S) != 0
         assert not harness.has_left()
