@@ -44,11 +44,12 @@ UNSURE_OF_GENERATION = (
 
 
 def of_older_generations(events: pl.LazyFrame, which: pl.Expr = OF_GENERATION) -> pl.LazyFrame:
-    """Return the commits (which: the accepted ones) that were invoked after a commit of a newer
-    generation was accepted, or after a member owned the partition in a newer generation that
-    had received it from the committing member. Where members are known, only commits of another
-    member count: under KIP-848 a member may use an older epoch of its own if it already had the
-    partition in it (KIP-1251). For classic members, their own commits count as well. A deletion
+    """Return the commits that meet `which` (by default the accepted ones) and were invoked after a
+    commit of a newer generation was accepted, or after a member owned the partition in a newer
+    generation that had received it from the committing member; each once, with the newest such
+    generation and its first operation (newest, newest_op). Where members are known, only commits of
+    another member count: under KIP-848 a member may use an older epoch of its own if it already had
+    the partition in it (KIP-1251). For classic members, their own commits count as well. A deletion
     in between excuses a commit: the generations of a deleted group begin with 1 again."""
     columns = (*OF_GROUP, "op_id", "member_id", "generation", "t_invoke_ns", "t_complete_ns")
     commits = events.filter(which).select(columns)
@@ -112,9 +113,9 @@ def classic_members(events: pl.LazyFrame) -> pl.LazyFrame:
 
 
 def of_replaced_owners(events: pl.LazyFrame) -> pl.LazyFrame:
-    """Return accepted commits of a member, each with the first accepted commit of another member of
-    the same generation that lies between two of the member's own: it was invoked after the first
-    was answered, and answered before the second was invoked."""
+    """Return the accepted commits that a member invoked after another member of its generation had
+    committed (other_op), if that commit was itself invoked after the member's first one was
+    answered. Of several such commits of others, other_op is the one answered first."""
     commits = events.filter(OF_GENERATION & pl.col("member_id").is_not_null()).select(
         *OF_GROUP, "op_id", "generation", "member_id", "t_invoke_ns", "t_complete_ns"
     )

@@ -30,7 +30,8 @@ def OWNS_BY(protocol: str, **more: Any) -> Row:
 
 
 def STARTS(offset: int | None, **more: Any) -> Row:
-    """Return the start of member m at the offset that its coordinator answered."""
+    """Return the start of member m at the offset that its coordinator answered; None: it answered
+    that the group has none."""
     return BEGINS(offset, asked="committed", asked_offset=offset, **MEMBER, **more)
 
 

@@ -43,7 +43,7 @@ def commit_for_a_past_generation(rows: list[Row], rng: Random) -> list[Row] | No
 
 def commit_for_its_own_past(rows: list[Row], rng: Random) -> list[Row] | None:
     """Plant an anomaly: a member of a classic group commits with an older generation of its own,
-    and the commit is accepted."""
+    and the commit is accepted. All commits become those of this one member."""
     broken = commit_for_a_past_generation(rows, rng)
     if broken is None:
         return None
@@ -140,15 +140,15 @@ def begin_where_nobody_committed(rows: list[Row], rng: Random) -> list[Row] | No
 
 
 def take_effect_an_hour_late(rows: list[Row], rng: Random) -> list[Row] | None:
-    """Plant an anomaly: after the end of the run a position is committed once more, and then a
-    group gets the one of an earlier commit, which was answered with an error."""
+    """Plant an anomaly: an hour after the end of the run a position is committed once more, and
+    then the group gets the one of an earlier commit of unknown outcome."""
     commits = [row for row in rows if row["f"] == F.COMMIT_OFFSETS and row["type"] == "info"]
     return _replaced_and_back(rows, rng, commits)
 
 
 def take_effect_after_a_transaction(rows: list[Row], rng: Random) -> list[Row] | None:
-    """Plant an anomaly: after the end of the run a transaction commits a position, and then a group
-    gets the one of an earlier commit, which was answered with an error."""
+    """Plant an anomaly: an hour after the end of the run a transaction commits a position, and then
+    the group gets the one of an earlier commit of unknown outcome."""
     broken = take_effect_an_hour_late(rows, rng)
     if broken is None:
         return None
@@ -162,8 +162,8 @@ def take_effect_after_a_transaction(rows: list[Row], rng: Random) -> list[Row] |
 
 
 def put_a_transaction_above_a_later_commit(rows: list[Row], rng: Random) -> list[Row] | None:
-    """Plant an anomaly: after the end of the run a position is committed once more, and then a
-    group gets the one that an earlier transaction had sent."""
+    """Plant an anomaly: an hour after the end of the run a position is committed once more, and
+    then the group gets the one that an earlier transaction had sent."""
     sent = [row for row in rows if row["f"] == F.SEND_OFFSETS and row["type"] == "ok"]
     return _replaced_and_back(rows, rng, sent)
 
@@ -191,7 +191,8 @@ def _replaced_and_back(rows: list[Row], rng: Random, victims: list[Row]) -> list
 
 
 def _before(rows: list[Row], row: Row) -> list[Row]:
-    """Return the commits for the partition that were accepted before this one was sent."""
+    """Return the commits of the row's group for its partition that were accepted before the row's
+    operation was invoked."""
     return [
         r
         for r in rows

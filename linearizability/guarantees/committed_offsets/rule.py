@@ -191,11 +191,11 @@ def answers(events: pl.LazyFrame) -> pl.LazyFrame:
 
 
 def with_last_commit(events: pl.LazyFrame) -> pl.LazyFrame:
-    """Return each answer with the newest commit that must be in force when the answer is given:
-    last_ns (its invocation), last_op. sent_ns, sent_op: the same of the offsets of transactions
-    whose commit was acknowledged; `ends_honoured` judges whether they are in force, and here they
-    only bound the time in which a commit of unknown outcome can explain the answer. All four may be
-    null."""
+    """Return each answer with the newest commit that must be in force when the request is invoked
+    (before the final phase: a minute earlier): last_ns (its invocation), last_op. sent_ns, sent_op:
+    the same of the offsets of transactions whose commit was acknowledged; `ends_honoured` judges
+    whether they are in force, and here they only bound the time in which a commit of unknown
+    outcome can explain the answer. All four may be null."""
     commits = events.filter(COMMITTED & IN_FORCE).sort("t_complete_ns", "op_id")
     commits = commits.select(
         *OF_GROUP, since_ns="t_complete_ns", last_ns="t_invoke_ns", last_op="op_id"

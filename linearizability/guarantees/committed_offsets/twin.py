@@ -128,7 +128,8 @@ def _is_sent_before(commit: Row, as_of_ns: int) -> bool:
 
 
 def _answers(rows: list[Row]) -> list[Row]:
-    """Return the answers to OffsetFetch, and those with which members began."""
+    """Return the answers to OffsetFetch and, where a group has such answers for a partition, copies
+    of the rows in which its members began there, with the answered offset as their offset."""
     known = [r for r in rows if None not in (r["topic"], r["group"], r["t_complete_ns"])]
     told = [r for r in known if (r["f"], r["type"]) == ("fetch_offsets", "ok")]
     groups = {(r["place"], r["group"]) for r in told}
@@ -190,7 +191,8 @@ def _newer_before(rows: list[Row], commit: Row) -> list[Row]:
     """Return the commits of newer generations that were accepted, and the owners in newer
     generations that were told of their part, before this commit was invoked: they forbid it. Return
     none for a commit in a transaction or without a generation. Owners count only if the committing
-    member has owned the partition, its own rows only if it is classic."""
+    member has owned the partition, its own rows only if it is classic, and no row counts if the
+    position may have been deleted since."""
     if (
         commit["txn"] is not None
         or (-1 if commit["generation"] is None else commit["generation"]) < 0

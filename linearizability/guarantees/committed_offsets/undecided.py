@@ -30,9 +30,10 @@ after a fault)."""
 
 
 def while_undecided(events: pl.LazyFrame) -> pl.LazyFrame:
-    """Return the OffsetFetch answers that were given before a transaction that had sent offsets for
-    the same partition requested its commit, each with the transaction that requested its commit
-    last (txn, send_op)."""
+    """Return the OffsetFetch answers that were invoked after a transaction's offsets for the same
+    group and partition had been accepted, and given before that transaction requested its commit,
+    each with the transaction that requested it last (txn, send_op). Only transactions whose commit
+    was acknowledged later count."""
     sent = (
         events.filter((pl.col("f") == F.SEND_OFFSETS.value) & IS_OK)
         .filter((pl.col("told") == TOLD_COMMIT) & pl.col("t_complete_ns").is_not_null())
@@ -50,7 +51,8 @@ def while_undecided(events: pl.LazyFrame) -> pl.LazyFrame:
 def undecided_for_ever(events: pl.LazyFrame) -> pl.LazyFrame:
     """Return the OffsetFetch answers that say an offset is not stable although every transaction
     that had sent one had ended MARKED_NS before, each with the transaction that ended last (txn,
-    send_op)."""
+    send_op). A transaction without an acknowledged end lasts until its time-out, or for ever if no
+    time-out is known."""
     is_told = pl.col("told").is_in([TOLD_COMMIT, TOLD_ABORT])
     lasts_ns = pl.coalesce("t_complete_ns", "t_invoke_ns") + pl.col("longest_ns") + SWEEP_NS
     over_ns = pl.when(is_told).then("end_ns").otherwise(None)

@@ -41,14 +41,15 @@ _OF_READING = (
 
 
 def clean_too_much(rows: list[Row], rng: Random) -> list[Row] | None:
-    """Plant an anomaly: a complete read shows nothing of a key, though its last record is a
+    """Plant an anomaly: a complete read of a compacted topic lacks the last record of a key, a
     value."""
     return without_a_last_record(rows, rng, tombstones=False) if is_compacted(rows) else None
 
 
 def without_a_last_record(rows: list[Row], rng: Random, tombstones: bool) -> list[Row] | None:
-    """Return the rows without the last record of a key (a tombstone, or a value) in one complete
-    read, or None if no read has one."""
+    """Return the rows without the last record of a key (a tombstone, or else a value) in one
+    complete read. Return None if no read covers such a record, or if without it nothing would tell
+    how its transaction ended."""
     victims = _covered_by_a_read(_last_of_keys(rows, tombstones), rows)
     rng.shuffle(victims)
     for send, end in victims:
@@ -110,8 +111,8 @@ def clean_above_the_last_stable_offset(rows: list[Row], rng: Random) -> list[Row
 
 
 def _covered_by_a_read(sends: list[Row], rows: list[Row]) -> list[tuple[Row, Row]]:
-    """Return the sends, each with the end of a complete raw read that began after it and covers
-    it."""
+    """Return each send with the last row of each complete raw read, of the leader or a follower,
+    that began after its acknowledgement and covers its offset."""
     ends = [
         row
         for row in rows
@@ -129,7 +130,8 @@ def _covered_by_a_read(sends: list[Row], rows: list[Row]) -> list[tuple[Row, Row
 
 def bring_back_a_key(rows: list[Row], rng: Random) -> list[Row] | None:
     """Plant an anomaly: a complete read lacks a key's last record, an expired tombstone that every
-    reader saw, but shows an older value of the key."""
+    reader saw, but shows an older value of the key. The last record becomes a tombstone if it was a
+    value, and delete.retention.ms one millisecond."""
     if not is_compacted(rows) or not any(row["f"] == F.TOPIC for row in rows):
         return None
     once = sent_once(rows)
@@ -229,13 +231,13 @@ def move_a_record(rows: list[Row], rng: Random) -> list[Row] | None:
 
 def remove_a_tombstone_hours_early(rows: list[Row], rng: Random) -> list[Row] | None:
     """Plant an anomaly: a complete read lacks a key's last tombstone, although delete.retention.ms
-    is a day."""
+    is a day, the default: the topic's settings no longer name it."""
     return _without_a_tombstone(rows, rng, {"cleanup.policy": "compact"})
 
 
 def remove_a_tombstone_early(rows: list[Row], rng: Random) -> list[Row] | None:
     """Plant an anomaly: a complete read lacks a key's last tombstone, although delete.retention.ms
-    is ten minutes."""
+    is ten minutes, as the topic's settings now say."""
     kept = {"cleanup.policy": "compact", "delete.retention.ms": str(TEN_MINUTES_MS)}
     return _without_a_tombstone(rows, rng, kept)
 
@@ -251,7 +253,8 @@ def _without_a_tombstone(
 
 
 def _complete_read(rows: list[Row], record: Row) -> Row | None:
-    """Return the raw reading of the leader's whole log that shows the record, or None."""
+    """Return the row that ends the raw read of the leader's whole log to which the record's row
+    belongs, or None if it belongs to another read."""
     place = (record["op_id"], record["partition"])
     wholes = (row for row in rows if is_whole(row))
     return next((row for row in wholes if (row["op_id"], row["partition"]) == place), None)

@@ -134,8 +134,9 @@ class Compaction(Checker):
 
 def complete_reads(events: pl.LazyFrame) -> pl.LazyFrame:
     """Return each read of a whole log, from start to end (the high watermark; for read_committed,
-    at most the last stable offset), of the leader or a replica, by any client, in partitions with
-    keys."""
+    at most the last stable offset), of the leader or a replica (reader), by any client, in
+    partitions with keys. Reads that do not tell these offsets are left out. stable: the last stable
+    offset, null unless the read was raw."""
     is_committed = READS_COMMITTED
     end = pl.when(is_committed).then(pl.min_horizontal("high_watermark", "last_stable_offset"))
     known = pl.col("high_watermark").is_not_null() & (
@@ -200,7 +201,7 @@ def above_stable(events: pl.LazyFrame, reads: pl.LazyFrame) -> pl.LazyFrame:
 
 def due(events: pl.LazyFrame, reads: pl.LazyFrame) -> pl.LazyFrame:
     """Return, for each complete read, the last records of keys that it must show: values, and
-    tombstones younger than delete.retention.ms."""
+    tombstones known to be younger than delete.retention.ms when the read ended."""
     age_ms = (pl.col("read_ns") - pl.col("sent_ns")) // 1_000_000
     is_young = (pl.col("age_ms") < pl.col("delete_retention_ms")).fill_null(False)
     return (
@@ -211,7 +212,10 @@ def due(events: pl.LazyFrame, reads: pl.LazyFrame) -> pl.LazyFrame:
 
 
 def last_of_keys(events: pl.LazyFrame, reads: pl.LazyFrame) -> pl.LazyFrame:
-    """Return the last record of each key, once for each complete read that covers its offset."""
+    """Return the last record of each key, once for each complete read that was requested after its
+    acknowledgement and covers its offset, with delete_retention_ms (null without topic rows). Keys
+    with a tombstone of unknown place are left out, and outside the final phase those with any
+    record of unknown place."""
     durable = ACKNOWLEDGED & pl.col("outcome").is_in([PLAIN, COMMITTED])
     sent = events.filter(durable & pl.col("key").is_not_null() & pl.col("value").is_not_null())
     sent = sent.select(
@@ -233,7 +237,8 @@ def last_of_keys(events: pl.LazyFrame, reads: pl.LazyFrame) -> pl.LazyFrame:
 
 def resurrected(events: pl.LazyFrame, reads: pl.LazyFrame, shown: pl.LazyFrame) -> pl.LazyFrame:
     """Return the tombstones that a read lacks although it shows an older value of their key; each
-    tombstone is the last record of its key. old_value, old_offset: the newest such value."""
+    tombstone is the last record of its key. old_value, old_offset: the newest such value. Leave out
+    reads that took as long as delete.retention.ms, and partitions whose settings are unknown."""
     lasted_ms = (pl.col("read_ns") - pl.col("asked_ns")) // 1_000_000
     is_short = (lasted_ms < pl.col("delete_retention_ms")).fill_null(False)
     gone = (

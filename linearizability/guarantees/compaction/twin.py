@@ -56,7 +56,8 @@ def compaction(rows: list[Row]) -> Found:
 
 
 def _end_of(read: Row) -> int | None:
-    """Return the offset up to which a complete read shows everything, or None if it is unknown."""
+    """Return the offset up to which a complete read shows everything. Return None if it is unknown,
+    or if the row ends no complete read."""
     ends = [read["high_watermark"]]
     if read["isolation"] == "read_committed":
         ends.append(read["last_stable_offset"])
@@ -78,7 +79,8 @@ def _is_above_stable(rows: list[Row], send: Row, read: Row) -> bool:
 
 def _is_resurrected(rows: list[Row], send: Row, read: Row, shown: list[Row]) -> bool:
     """Return whether `send` is the last record of its key, a tombstone, and the read shows a value
-    that it had deleted, unless the read took as long as delete.retention.ms."""
+    that it had deleted. Return False if the read took as long as delete.retention.ms, or if the
+    topic's settings or the end of the read are unknown."""
     if not _is_last_of_key(rows, send, read) or not _is_tombstone(rows, send):
         return False
     if not settings_told(rows, send["place"]) or read["t_complete_ns"] is None:
@@ -105,8 +107,9 @@ def _is_due(rows: list[Row], send: Row, read: Row) -> bool:
 
 
 def _is_last_of_key(rows: list[Row], send: Row, read: Row) -> bool:
-    """Return whether the record was acknowledged before the read as the last of its key, and no
-    record of the key whose place is unknown may change that."""
+    """Return whether the record, plain or committed, was acknowledged before the read as the last
+    of its key, and no record of the key whose place is unknown may change that: no tombstone, and
+    outside the final phase none at all."""
     place, key = send["place"], send["key"]
     if key is None or send["value"] is None or send["outcome"] not in ("plain", "committed"):
         return False

@@ -109,7 +109,8 @@ def _promise() -> pl.Expr:
 
 def promised(events: pl.LazyFrame) -> pl.LazyFrame:
     """Return the sends of values that were sent once, with the promise of their settings:
-    `at_least` once, `at_most` once, or both."""
+    `at_least` once, `at_most` once, or both; `by_leader`: at least once if the leader never changes
+    (acks=1). Sends without any promise are left out."""
     return (
         events.filter(IS_SEND & pl.col("value").is_not_null())
         .filter(pl.len().over(*KEY, "value") == 1)
@@ -143,7 +144,7 @@ def never_led_by_another(events: pl.LazyFrame) -> pl.LazyFrame:
 
 def readings(events: pl.LazyFrame) -> pl.LazyFrame:
     """Return place, start, end, proof (the operation) and read_ns (when it was invoked) of each
-    complete read, which covers the offsets from start up to, not including, end."""
+    complete read of a leader, which covers the offsets from start up to, not including, end."""
     of_leader = events.filter(pl.col("replica").is_null())
     began = of_leader.filter(WHOLE_READ).select(*KEY, proof="op_id", read_ns="t_invoke_ns").unique()
     return whole_reads(of_leader).join(began, on=[*KEY, "proof"])

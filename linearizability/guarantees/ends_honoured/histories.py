@@ -28,7 +28,8 @@ LATE: Row = {"op_id": 1000, "t_invoke_ns": 5_000, "t_complete_ns": 5_010}
 
 
 def WHOLE_READ(*records: Row) -> list[Row]:
-    """Return a whole raw read of the partition, long after the other operations."""
+    """Return the rows of operation 1000, a whole raw read of the partition long after the other
+    operations: these records, and the end of the read."""
     rows = [*records, WHOLE(len(records))]
     return [row | {"record_index": n} | LATE for n, row in enumerate(rows)]
 

@@ -43,8 +43,8 @@ def commit_unasked(rows: list[Row], rng: Random) -> list[Row] | None:
 
 
 def leave_without_a_marker(rows: list[Row], rng: Random) -> list[Row] | None:
-    """Plant an anomaly: a raw read shows no marker after a record, though readers had read past it
-    before."""
+    """Plant an anomaly: no raw read shows a marker after a record, though readers had read past it
+    before, or though a record of the producer's next transaction follows it."""
     if is_compacted(rows):
         return None
     whole = {
@@ -136,7 +136,7 @@ def commit_over_a_failed_send(rows: list[Row], rng: Random) -> list[Row] | None:
 
 def forget_the_offsets(rows: list[Row], rng: Random) -> list[Row] | None:
     """Plant an anomaly: in the end a group has another position than its last transaction
-    committed."""
+    committed, or none."""
     return _told_otherwise(rows, rng, _answered(rows, F.COMMIT))
 
 
@@ -254,8 +254,9 @@ def _with_other_marker(
 
 
 def _marked(rows: list[Row]) -> Iterator[tuple[Row, Row, list[Row]]]:
-    """Yield each acknowledged record of a transaction, a raw read that shows it and a marker of the
-    transaction in its partition, and the markers of the transaction in all raw reads."""
+    """Yield the send of an acknowledged record of a transaction, the row of the record in a raw
+    read that also shows a marker of the transaction in its partition, and the rows of these markers
+    in all raw reads; once for each such read."""
     starts = log_starts(rows)
     once = sent_once(rows)
     shown: dict[Place, list[Row]] = {}
@@ -278,7 +279,7 @@ def _marked(rows: list[Row]) -> Iterator[tuple[Row, Row, list[Row]]]:
 
 def _was_beyond(rows: list[Row], send: Row, began_ns: int) -> bool:
     """Return whether an operation that ended before this time showed a last stable offset above the
-    record."""
+    record, or gave a later record to a read_committed reader."""
     for row in rows:
         done_ns = row.get("t_complete_ns")
         if row.get("partition") != send["partition"] or done_ns is None or done_ns >= began_ns:
@@ -292,8 +293,8 @@ def _was_beyond(rows: list[Row], send: Row, began_ns: int) -> bool:
 
 
 def _sent_at_last(rows: list[Row], like: Row) -> Row:
-    """Return a new record at the end of the partition, sent and acknowledged after everything
-    else."""
+    """Return the send of a new record at the end of the partition of `like`, of which it is a
+    changed copy, sent and acknowledged after everything else."""
     later = max(max(row["t_invoke_ns"], row["t_complete_ns"] or 0) for row in rows) + 1
     return like | {
         "op_id": NOT_OURS,

@@ -95,8 +95,9 @@ def inputs(events: pl.LazyFrame) -> pl.LazyFrame:
 
 
 def consumed_twice(events: pl.LazyFrame) -> pl.LazyFrame:
-    """Return the inputs of several committed transactions, each with how often the group had been
-    set back to it or to an offset before it."""
+    """Return the inputs of several committed transactions, one row for each transaction and poll
+    that received them, with how often the polling member's position had been set back before the
+    poll to the input or to an offset before it (times_set_back)."""
     input_of = [*GROUP, "offset", "value"]
     given = (
         inputs(events)
@@ -118,7 +119,8 @@ def consumed_twice(events: pl.LazyFrame) -> pl.LazyFrame:
 def set_back(events: pl.LazyFrame) -> pl.LazyFrame:
     """Return back_to and back_op: to which offset positions were set back, and by which operation.
     seeker: the process that set them back by a seek, or null if a commit did. of_others: whether
-    the other members' positions were set back, because the seeker has sent or committed its own."""
+    the other members' positions were set back, because the seeker has sent or committed its own.
+    A group's first commit outside of transactions counts as well: it may lie below the start."""
     is_set = pl.col("f").is_in([F.COMMIT_OFFSETS.value, F.SEND_OFFSETS.value])
     positions = (
         events.filter(is_set & ~HAS_FAILED & pl.col("group").is_not_null())

@@ -35,13 +35,14 @@ FENCED: Row = COMMIT | {"type": "fail", "error": "PRODUCER_FENCED"}
 
 
 def COMES(second: int, **more: Any) -> Row:
-    """Return the row of an InitProducerId of transactional id p, with a time-out of 10 s."""
+    """Return the row of an InitProducerId of transactional id p in this second, with a transaction
+    time-out of 10 s."""
     told = {"f": "init_producer", "settings": '{"transaction.timeout.ms": "10000"}'}
     return told | BY_P | at(second) | more
 
 
 def FROM(second: int, row: Row, **more: Any) -> Row:
-    """Return the row of an operation of transaction 1, invoked and answered in this second."""
+    """Return the row, changed so that its operation is invoked and answered in this second."""
     return row | at(second) | more
 
 

@@ -21,8 +21,8 @@ Epoch = tuple[int, int]
 
 
 def write_elsewhere_though_fenced(rows: list[Row], rng: Random) -> list[Row] | None:
-    """Plant an anomaly: a record is sent in an older epoch after another partition has one of a
-    newer epoch."""
+    """Plant an anomaly: a record is sent in an older epoch after another partition acknowledged one
+    of a newer epoch of the same producer id."""
     sends = _transactional(rows)
     epochs = {send["value"]: epoch for send, epoch in sends}
     pairs = [
@@ -69,7 +69,8 @@ def arrive_though_fenced(rows: list[Row], rng: Random) -> list[Row] | None:
 
 
 def commit_offsets_though_fenced(rows: list[Row], rng: Random) -> list[Row] | None:
-    """Plant an anomaly: an offset is sent in an older epoch than InitProducerId has returned."""
+    """Plant an anomaly: an offset is sent in an older epoch than InitProducerId has returned just
+    before."""
     victims = [
         (row, (row["producer_id"], row["producer_epoch"]))
         for row in rows

@@ -110,7 +110,9 @@ def _fenced_early(rows: list[Row]) -> Found:
 def _epochs_written(rows: list[Row]) -> list[Any]:
     """Return one tuple for the records of each transaction in each partition: the kind of anomaly
     that a later record of an older epoch would be, producer id, epoch, transaction, (time,
-    operation) of the first acknowledged send, (time, operation) of the last invoked send, place."""
+    operation) of the first acknowledgement or None, (time, operation) of the last request invoked
+    before an append (`_before_append`), place. Leave out records sent more than once, and those
+    that raw reads show in no epoch or in several."""
     written: dict[Any, list[Row]] = {}
     for send in rows:
         if send["f"] != "send" or send["txn"] is None or send["value"] is None:
@@ -165,8 +167,8 @@ def _before_append(rows: list[Row], send: Row) -> tuple[int, int]:
 
 
 def _epochs_answered(rows: list[Row]) -> list[Any]:
-    """Return a tuple (kind, producer id, epoch, …) for each successful InitProducerId and each
-    successful sending of offsets, in the form that `fencing` compares."""
+    """Return a tuple in the form of `_epochs_written` for each successful InitProducerId and each
+    successful sending of offsets whose producer id and epoch are known."""
     kinds = {"init_producer": "reused-epoch", "send_offsets": "zombie-commits-offsets"}
     return [
         (
@@ -188,8 +190,8 @@ def _epochs_answered(rows: list[Row]) -> list[Any]:
 
 
 def _epochs_accepted(rows: list[Row]) -> list[Any]:
-    """Return tuples as `_epochs_answered` does, for epochs with which producers continued after an
-    error (KIP-360)."""
+    """Return tuples as `_epochs_answered` does, for the epochs that InitProducerId accepted from
+    producers that continued after an error (KIP-360); no client learns an epoch from those."""
     return [
         (
             "zombie-rejoins",

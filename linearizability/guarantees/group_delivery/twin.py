@@ -20,8 +20,8 @@ def _stands_to_own(row: Row, lost: Row) -> str | None:
 
 
 def _edges(rows: list[Row], place: Any, group: str) -> list[Row]:
-    """Return the rows that show where the group stood: `low`, behind which it must have received
-    everything, and `high`, to which it went."""
+    """Return copies of the rows that show where the group stood: `low`, behind which it must have
+    received everything, and `high`, to which it went; either may be None."""
     found = []
     for row in rows:
         if (row["place"], row["group"]) != (place, group) or row["member_id"] is None:

@@ -23,7 +23,8 @@ def JOINS(process: int, second: int, settings: str = SETTINGS) -> Row:
 
 
 def OWNS(process: int, second: int, *partitions: int, generation: int = 1) -> list[Row]:
-    """Return the rows of one report: the partitions that a member owns."""
+    """Return the rows of one report: the partitions that a member owns. Without partitions it is a
+    single row that names none."""
     own = {"generation": generation, "op_id": 1_000_000 + second * 100 + process}
     nothing: Row = {"topic": None, "partition": None}
     places = [{"topic": "t", "partition": n} for n in partitions] or [nothing]
@@ -72,7 +73,8 @@ TWO_SECONDS = '{"session.timeout.ms": "2000"}'
 
 
 def BEATS(second: float, outcome: str = "ok", **more: object) -> Row:
-    """Return a heartbeat of member m, answered at once."""
+    """Return a heartbeat of member m, answered a nanosecond later, with a session time-out of 2 s.
+    outcome: ok, fail or info."""
     own = {"f": "heartbeat", "group": "g", "member_id": "m", "process": 1, "type": outcome}
     asked_ns = round(second * 1_000_000_000)
     times = {"t_invoke_ns": asked_ns, "t_complete_ns": asked_ns + 1}

@@ -21,7 +21,8 @@ the bound."""
 
 
 def orphan_a_partition(rows: list[Row], rng: Random) -> list[Row] | None:
-    """Plant an anomaly: a member gives up a partition, and no member takes it over."""
+    """Plant an anomaly: a second after the first report of a group, the reporting member gives up a
+    partition, and no member takes it over: all later reports of the group are dropped."""
     first = _reports(rows)
     if not first:
         return None
@@ -41,8 +42,8 @@ def orphan_a_partition(rows: list[Row], rng: Random) -> list[Row] | None:
 
 
 def leave_a_member_idle(rows: list[Row], rng: Random) -> list[Row] | None:
-    """Plant an anomaly: a second member joins and polls, but never gets one of the three
-    partitions."""
+    """Plant an anomaly: in a group whose first report names three partitions or more, another
+    member joins and polls whenever the others do, but never gets a partition."""
     first = _reports(rows)
     large = sorted(group for group, owned in first.items() if len(owned) > 2)
     if not large:
@@ -146,9 +147,10 @@ def keep_after_leaving(rows: list[Row], rng: Random) -> list[Row]:
 
 
 def _with_a_lone_member(rows: list[Row], requests: list[tuple[float, str]]) -> list[Row]:
-    """Return the rows, followed by those of a new group's only member. It joins, then sends one
-    request for each (pause, answer). A pause counts in session time-outs of two seconds. The
-    request is a LeaveGroup if the answer is "leaves", else a heartbeat with that outcome."""
+    """Return the rows, followed by those of a new group's only member. It sends a heartbeat that is
+    accepted, then one request for each (pause, answer). A pause counts in session time-outs of two
+    seconds. The request is a LeaveGroup if the answer is "leaves", else a heartbeat with that
+    outcome."""
     at_ns = over_ns(rows) + 1
     own: Row = {
         "process": NOT_OURS,

@@ -73,7 +73,8 @@ def _turns(rows: list[Row], group: str | None) -> list[Row]:
 
 
 def _members(rows: list[Row], group: str) -> list[tuple[int, int, int, int]]:
-    """Return process, op_id, since and until of each membership."""
+    """Return process, op_id, since and until of each membership. It lasts from the answer to a
+    subscribe until the process's next subscribe, leave or crash, else until NEVER."""
     found = []
     for row in _turns(rows, group):
         if row["f"] == "subscribe":
@@ -84,8 +85,9 @@ def _members(rows: list[Row], group: str) -> list[tuple[int, int, int, int]]:
 
 
 def _polls(rows: list[Row], group: str) -> list[tuple[int, int, int, bool, int | None]]:
-    """Return, for each poll, when it was invoked, its operation, its process, whether it was
-    answered without records, and when it ended if it had no answer."""
+    """Return, for each poll in the order of time, when it was invoked, its operation, its process,
+    whether it was answered without records, and when it ended if it failed or had no answer, else
+    None."""
     by_op: dict[tuple[int, int], list[Row]] = {}
     for row in rows:
         if row["f"] == "poll" and row["group"] == group:
@@ -183,8 +185,8 @@ def _common(span: Span, others: list[Span]) -> list[Span]:
 
 def _pauses(rows: list[Row], group: str, limit: int) -> list[tuple[Place, int, int, int]]:
     """Return (partition, since, until, send) of each span longer than `limit` in which the group
-    received nothing of a partition although a record was waiting; send: that of the first such
-    record."""
+    received nothing of a partition, and no poll got lost, although a record was waiting. send: the
+    operation that sent the first such record; since: not before that was acknowledged."""
     of_group = [r for r in rows if r["group"] == group and r["topic"] is not None]
     given = [r for r in of_group if r["f"] == "poll" and r["offset"] is not None]
     topics = {r["topic"] for r in [*given, *(r for r in of_group if r["f"] == "owned")]}

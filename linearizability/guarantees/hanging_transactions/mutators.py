@@ -34,8 +34,8 @@ def commit_too_late(rows: list[Row], rng: Random) -> list[Row] | None:
 
 
 def hang_on(rows: list[Row], rng: Random) -> list[Row] | None:
-    """Plant an anomaly: the last stable offset stays at a record whose marker was read long
-    before."""
+    """Plant an anomaly: after the end of the run the last stable offset is at a record whose marker
+    was read during the run."""
     records = raw_records(rows)
     markers = [row for row in records if row["control"]]
     victims = [
@@ -72,15 +72,16 @@ def hang_on(rows: list[Row], rng: Random) -> list[Row] | None:
 
 
 def hang_after_the_end(rows: list[Row], rng: Random) -> list[Row] | None:
-    """Plant an anomaly: a minute after the last fault, the last stable offset is still at the
-    beginning of a transaction whose end was acknowledged."""
+    """Plant an anomaly: 61 s after the end of the run, the last stable offset is still at a record
+    of a transaction whose end was acknowledged."""
     ended = {row["txn"] for row in rows if row["f"] in (F.COMMIT, F.ABORT) and row["type"] == "ok"}
     return _stuck_at(rows, rng, [r for r in rows if is_acked(r) and r["txn"] in ended], 61)
 
 
 def hang_beyond_the_time_out(rows: list[Row], rng: Random) -> list[Row] | None:
-    """Plant an anomaly: in the end the last stable offset is at the beginning of a transaction that
-    should have timed out (transaction.timeout.ms is a minute in the model)."""
+    """Plant an anomaly: 131 s after the end of the run, the last stable offset is still at a record
+    of a transaction that should have timed out (transaction.timeout.ms is a minute in the
+    model)."""
     in_transactions = [r for r in rows if is_acked(r) and r["txn"] is not None]
     return _stuck_at(rows, rng, in_transactions, 60 + 10 + 61)
 
@@ -124,7 +125,8 @@ def _shown_while_open(
 
 
 def _answer(victim: Row, stable: int) -> Row:
-    """Return the answer of the leader of the victim's partition with this last stable offset."""
+    """Return the answer of the leader of the victim's partition with this last stable offset, and a
+    high watermark just above the victim. The caller adds its times."""
     return {
         "f": F.POLL.value,
         "type": "ok",

@@ -146,8 +146,9 @@ def answers(events: pl.LazyFrame) -> pl.LazyFrame:
 
 def open_for_too_long(events: pl.LazyFrame, held_up: pl.LazyFrame) -> pl.LazyFrame:
     """Return the answers of the final phase whose last stable offset is at a record of a
-    transaction that should have ended. off_ms: how much later than the longest time-out
-    allows, or NEVER if the end was acknowledged."""
+    transaction that should have ended, with the first such record's send (proof) and transaction.
+    off_ms: how much later than the longest time-out allows, or NEVER if the end was
+    acknowledged."""
     waiting = held_up.filter(pl.col("final")).join(
         acknowledged(events), on=[*KEY, "last_stable_offset"]
     )
@@ -310,9 +311,9 @@ def marked(events: pl.LazyFrame) -> pl.LazyFrame:
 
 
 def acknowledged(events: pl.LazyFrame) -> pl.LazyFrame:
-    """Return the acknowledged records of transactions: their place, when they were acknowledged,
-    when their transaction's end was acknowledged, and how long a transaction of the run may
-    last."""
+    """Return the acknowledged records of transactions: their place, when they were acknowledged
+    (sent_ns), when their transaction's end was acknowledged (end_ns, null: never), and how long a
+    transaction of the run may last (longest_ns, null: unknown)."""
     return events.filter(ACKNOWLEDGED & pl.col("txn").is_not_null()).select(
         *KEY,
         "end_ns",
