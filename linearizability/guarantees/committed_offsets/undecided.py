@@ -51,8 +51,8 @@ def while_undecided(events: pl.LazyFrame) -> pl.LazyFrame:
 def undecided_for_ever(events: pl.LazyFrame) -> pl.LazyFrame:
     """Return the OffsetFetch answers that say an offset is not stable although every transaction
     that had sent one had ended MARKED_NS before, each with the transaction that ended last (txn,
-    send_op). A transaction without an acknowledged end lasts until its time-out, or for ever if no
-    time-out is known."""
+    send_op). A transaction without an acknowledged end is taken to last for the run's longest
+    time-out and the coordinator's check, or for ever if that time-out is not known."""
     is_told = pl.col("told").is_in([TOLD_COMMIT, TOLD_ABORT])
     lasts_ns = pl.coalesce("t_complete_ns", "t_invoke_ns") + pl.col("longest_ns") + SWEEP_NS
     over_ns = pl.when(is_told).then("end_ns").otherwise(None)

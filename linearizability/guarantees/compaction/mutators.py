@@ -131,7 +131,8 @@ def _covered_by_a_read(sends: list[Row], rows: list[Row]) -> list[tuple[Row, Row
 def bring_back_a_key(rows: list[Row], rng: Random) -> list[Row] | None:
     """Plant an anomaly: a complete read lacks a key's last record, an expired tombstone that every
     reader saw, but shows an older value of the key. The last record becomes a tombstone if it was a
-    value, and delete.retention.ms one millisecond."""
+    value, and delete.retention.ms one millisecond. Return None without a compacted topic of known
+    settings."""
     if not is_compacted(rows) or not any(row["f"] == F.TOPIC for row in rows):
         return None
     once = sent_once(rows)

@@ -44,7 +44,8 @@ def commit_unasked(rows: list[Row], rng: Random) -> list[Row] | None:
 
 def leave_without_a_marker(rows: list[Row], rng: Random) -> list[Row] | None:
     """Plant an anomaly: no raw read shows a marker after a record, though readers had read past it
-    before, or though a record of the producer's next transaction follows it."""
+    before, or though a record of the producer's next transaction follows it. Return None for a
+    compacted topic."""
     if is_compacted(rows):
         return None
     whole = {
@@ -293,8 +294,8 @@ def _was_beyond(rows: list[Row], send: Row, began_ns: int) -> bool:
 
 
 def _sent_at_last(rows: list[Row], like: Row) -> Row:
-    """Return the send of a new record at the end of the partition of `like`, of which it is a
-    changed copy, sent and acknowledged after everything else."""
+    """Return a changed copy of the row `like`: the send of a new record at the end of its
+    partition, sent and acknowledged after everything else."""
     later = max(max(row["t_invoke_ns"], row["t_complete_ns"] or 0) for row in rows) + 1
     return like | {
         "op_id": NOT_OURS,

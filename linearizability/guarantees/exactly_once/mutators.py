@@ -55,7 +55,7 @@ def consume_twice_beside_a_seek(rows: list[Row], rng: Random) -> list[Row] | Non
 
 def lose_an_effect(rows: list[Row], rng: Random) -> list[Row] | None:
     """Plant an anomaly: the transaction that consumed an input aborted, and the group continues
-    after that input."""
+    after that input. Return None for a compacted topic, or if any group has a lost poll."""
     if is_compacted(rows) or any(map(_may_have_been_given_anything, rows)):
         return None
     starts = log_starts(rows)

@@ -120,7 +120,7 @@ def set_back(events: pl.LazyFrame) -> pl.LazyFrame:
     """Return back_to and back_op: to which offset positions were set back, and by which operation.
     seeker: the process that set them back by a seek, or null if a commit did. of_others: whether
     the other members' positions were set back, because the seeker has sent or committed its own.
-    A group's first commit outside of transactions counts as well: it may lie below the start."""
+    A group's first commit counts as well if it was made outside of transactions."""
     is_set = pl.col("f").is_in([F.COMMIT_OFFSETS.value, F.SEND_OFFSETS.value])
     positions = (
         events.filter(is_set & ~HAS_FAILED & pl.col("group").is_not_null())

@@ -20,7 +20,7 @@ from linearizability.self_test.truth import outcome_of
 @where_nothing_is_compacted
 def skip_in_a_group(rows: list[Row], rng: Random) -> list[Row] | None:
     """Plant an anomaly: no member of a group received a record, though members of that group
-    received records below and above it."""
+    received records below and above it. Return None if any group has a poll of unknown result."""
     if any(map(_may_have_been_given_anything, rows)):
         return None
     starts, durable = log_starts(rows), _durable(rows)
@@ -48,7 +48,8 @@ def skip_in_a_group(rows: list[Row], rng: Random) -> list[Row] | None:
 
 @where_nothing_is_compacted
 def commit_beyond(rows: list[Row], rng: Random) -> list[Row] | None:
-    """Plant an anomaly: a member commits a position behind a record that no member received."""
+    """Plant an anomaly: a member commits a position behind a record that no member received. Return
+    None if any group has a poll of unknown result."""
     if any(map(_may_have_been_given_anything, rows)):
         return None
     starts, of_group = log_starts(rows), _given(rows)

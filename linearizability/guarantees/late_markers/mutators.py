@@ -8,7 +8,8 @@ from linearizability.self_test.model.world import Row
 
 
 def end_too_early(rows: list[Row], rng: Random) -> list[Row] | None:
-    """Plant an anomaly: a marker of the producer stands between two records of one transaction."""
+    """Plant an anomaly: in a raw read, an ABORT marker of the producer replaces the record between
+    two records of one transaction."""
     once = sent_once(rows)
     of_txn = {value: row["txn"] for value, row in once.items() if row["txn"] is not None}
     records = raw_records(rows)

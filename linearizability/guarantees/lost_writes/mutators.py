@@ -46,7 +46,8 @@ def lose_a_record(rows: list[Row], rng: Random) -> list[Row] | None:
 
 
 def cut_the_tail(rows: list[Row], rng: Random) -> list[Row] | None:
-    """Plant an anomaly: a complete read ends before a record that some reader received earlier."""
+    """Plant an anomaly: a complete read ends before a record that some reader received earlier.
+    Return None for a compacted topic."""
     if is_compacted(rows):
         return None
     starts, records = log_starts(rows), data_rows(rows)
@@ -69,7 +70,8 @@ def cut_the_tail(rows: list[Row], rng: Random) -> list[Row] | None:
 
 def cut_what_was_acknowledged(rows: list[Row], rng: Random) -> list[Row] | None:
     """Plant an anomaly: a complete read of the final phase ends before a record that had been
-    acknowledged when it began."""
+    acknowledged when it began. Return None for a compacted topic, or if the rest would not prove
+    that the record counts."""
     if is_compacted(rows):
         return None
     starts = log_starts(rows)

@@ -127,9 +127,11 @@ def acknowledged(events: pl.LazyFrame) -> pl.LazyFrame:
 
 
 def vanished(events: pl.LazyFrame) -> pl.LazyFrame:
-    """Return each record that a later complete raw read of the leader lacks, with no other record
-    at its offset: the first operation that proves the record, and the first read that lacks it.
-    is_read: a reader received the record before that read; otherwise it was acknowledged."""
+    """Return each record that a later complete raw read of the leader, in the final phase, lacks,
+    with no other record at its offset: the first operation that proves the record (op_id), and the
+    first read that lacks it (proof). is_read: a reader received the record before that read;
+    otherwise it was acknowledged. Leave out records that nobody ever received, and reads that show
+    no record of a log that is not empty."""
     reads = collect(
         events.filter(WHOLE_RAW_READ & IS_FINAL).select(
             *KEY, start=LOG_START, end="high_watermark", read_ns="t_invoke_ns", proof="op_id"
@@ -187,8 +189,9 @@ def coverage(events: pl.LazyFrame) -> pl.LazyFrame:
 
 
 def reached(read: pl.LazyFrame, reader: list[str]) -> pl.LazyFrame:
-    """Return start, end and proof for each reader; proof is the first operation that received its
-    last record."""
+    """Return start, end and proof for each reader: the lowest offset that it received, the highest
+    plus 1, and the first operation that received the record there. reader: the columns that tell
+    readers apart."""
     ends = read.group_by(reader).agg(start=pl.min("offset"), last=pl.max("offset"))
     last = [*reader, "last"]
     return (

@@ -94,7 +94,8 @@ def _lacks(rows: list[Row], whole: Row, place: Any, offset: int, same: list[Row]
 
 
 def _passes(here: list[Row], offset: int) -> list[tuple[int, int]]:
-    """Return (offset reached, operation) of each reader that went past this offset."""
+    """Return (the highest offset reached, plus 1; operation) of each reader and each complete read
+    that went past this offset. All consumers without a group count as one reader from offset 0."""
     counted = [r for r in here if is_data(r) and r["outcome"] != "aborted"]
     readers: dict[Any, list[Row]] = {}
     for row in counted:

@@ -135,8 +135,8 @@ def ended_early(events: pl.LazyFrame) -> pl.LazyFrame:
 
 
 def in_plain_partitions(events: pl.LazyFrame) -> pl.LazyFrame:
-    """Return each record that an ordinary reader received after another one, in partitions that
-    have no transactions and no raw reads and are not compacted."""
+    """Return each record that an ordinary reader, not one of Jepsen's, received after another one,
+    in partitions that have no transactions and no raw reads and are not compacted."""
     other = events.filter((IS_SEND & pl.col("txn").is_not_null()) | IS_RAW).select(KEY).unique()
     ordinary = events.filter(pl.col("client").ne_missing(JEPSEN) & pl.col("control").is_null())
     return steps(ordinary.join(pl.concat([other, compactable(events)]), on=KEY, how="anti"))

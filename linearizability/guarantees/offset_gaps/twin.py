@@ -33,7 +33,9 @@ def offset_gaps(rows: list[Row]) -> Found:
 
 
 def _begun_late(rows: list[Row]) -> Found:
-    """Return complete raw reads of leaders whose first record is not the one at the log start."""
+    """Return an anomaly for each complete raw read of a leader whose first record is not the one at
+    the log start. Leave out reads that were given a later offset to begin at, and compacted
+    logs."""
     found: Found = set()
     for end in rows:
         is_whole = end["f"] == "read_all" and end["type"] == "ok" and end["client"] == "raw"
@@ -57,7 +59,8 @@ def _begun_late(rows: list[Row]) -> Found:
 
 
 def _ended_early(rows: list[Row]) -> Found:
-    """Return complete raw reads whose last record is not the one below their high watermark."""
+    """Return an anomaly for each complete raw read whose last record is not the one below its high
+    watermark. Leave out reads without records, and compacted logs."""
     found: Found = set()
     for end in rows:
         is_whole = end["f"] == "read_all" and end["type"] == "ok" and end["client"] == "raw"

@@ -170,7 +170,7 @@ def too_early(first: pl.LazyFrame, events: pl.LazyFrame) -> pl.LazyFrame:
 
 def passed_over(made: pl.LazyFrame, log: pl.LazyFrame) -> pl.DataFrame:
     """Return the distinct jumps (KEY, before, offset) that pass over at least one entry of the log,
-    with the first such entry."""
+    with the first such entry (skipped_offset, skipped_value, skipped_op)."""
     entries = (
         log.sort("offset", "value")
         .unique([*KEY, "offset"], keep="first", maintain_order=True)

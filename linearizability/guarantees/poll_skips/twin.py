@@ -116,7 +116,8 @@ def _missed_look_ups(rows: list[Row]) -> Found:
 
 
 def _readable_end(row: Row, here: list[Row], asked: Row) -> int:
-    """Return the offset below which this row proves that all was readable before the look-up."""
+    """Return the offset below which this row proves that all was readable before the look-up, or 0
+    if it proves nothing. `here`: the rows of its partition."""
     done = row["t_complete_ns"]
     if row["replica"] is not None or done is None or done >= asked["t_invoke_ns"]:
         return 0

@@ -76,7 +76,8 @@ def on_both(rows: list[Row]) -> list[Row]:
 
 
 def keep_on_a_follower(rows: list[Row], rng: Random) -> list[Row] | None:
-    """Plant an anomaly: a follower has a record below the high watermark that its leader lacks."""
+    """Plant an anomaly: a follower has a record below the high watermark that its leader lacks.
+    Return None for a compacted topic."""
     victims = [] if is_compacted(rows) else on_both(rows)
     if not victims:
         return None

@@ -45,8 +45,9 @@ def _is_raw(end: Row) -> bool:
 
 
 def _must_equal(rows: list[Row], ends: list[Row], leader: Row, follower: Row) -> bool:
-    """Return whether these two logs are compared: those of one read, or, if that read shows no
-    leader, with the first read of the leader, or of any replica."""
+    """Return whether these two logs are compared: the follower's with its leader's of the same
+    operation or, if that did not read the leader and the log is not compacted, with the first raw
+    read of the leader, or else of another replica."""
     place = follower["place"]
     here = [r for r in ends if r["place"] == place]
     if any(r["op_id"] == follower["op_id"] and r["replica"] is None for r in here):
@@ -92,8 +93,8 @@ def _log(rows: list[Row], end: Row) -> list[Row]:
 
 
 def _is_last(rows: list[Row], reading: int, row: Row) -> bool:
-    """Return whether the row is a committed record and the last one of its key in the logs that
-    this final read has seen."""
+    """Return whether the row is a plain or committed value (no tombstone) and the last record of
+    its key in the logs that this final read (reading: its op_id) has seen."""
     same = [
         r["offset"]
         for r in rows

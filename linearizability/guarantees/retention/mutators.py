@@ -20,8 +20,9 @@ from linearizability.self_test.truth import outcome_of
 
 
 def delete_too_much(rows: list[Row], rng: Random) -> list[Row] | None:
-    """Plant an anomaly: a log starts after an acknowledged record, although no DeleteRecords was
-    requested."""
+    """Plant an anomaly: a log starts after an acknowledged record, although no DeleteRecords up to
+    it was requested. Return None if the topic's settings are unknown, or if by them it deletes by
+    size or after 5 ms."""
     known = [row for row in rows if row["f"] == F.TOPIC]
     if not known or any(word in known[0]["settings"] for word in ('"5"', "bytes")):
         return None
@@ -57,7 +58,8 @@ LONG_KEPT_NS = 120 * SECOND_NS
 
 def keep_too_long(rows: list[Row], rng: Random) -> list[Row] | None:
     """Plant an anomaly: a log still has a record two minutes after everything else, although its
-    topic keeps records for milliseconds."""
+    topic, as its settings now say, keeps records for milliseconds. Return None for a compacted
+    topic, or one without known settings."""
     settings = {
         "cleanup.policy": "delete",
         "retention.ms": "5",
@@ -84,7 +86,8 @@ def keep_too_long(rows: list[Row], rng: Random) -> list[Row] | None:
 
 def delete_below_size(rows: list[Row], rng: Random) -> list[Row] | None:
     """Plant an anomaly: a leader that was never replaced deletes its log until it is shorter than
-    retention.bytes."""
+    retention.bytes, the only limit that the topic's settings now name. Return None for a compacted
+    topic, or one without known settings."""
     settings = {"cleanup.policy": "delete", "retention.ms": "-1", "retention.bytes": "1000"}
     asked = {row["partition"] for row in rows if row["f"] == F.DELETE_RECORDS}
     places = [row for row in rows if is_acked(row) and row["partition"] not in asked]
@@ -108,7 +111,7 @@ def _with_settings(rows: list[Row], settings: dict[str, str]) -> list[Row]:
 
 def delete_too_early(rows: list[Row], rng: Random) -> list[Row] | None:
     """Plant an anomaly: a log starts after a record that is younger than retention.ms (ten
-    minutes), which the topic's settings now name."""
+    minutes), which the topic's settings now name. Return None for a compacted topic."""
     if is_compacted(rows):
         return None
     told = {"settings": json.dumps({"retention.ms": str(TEN_MINUTES_MS)})}
@@ -117,7 +120,8 @@ def delete_too_early(rows: list[Row], rng: Random) -> list[Row] | None:
 
 
 def a_deletion(rows: list[Row], rng: Random) -> Row | None:
-    """Return a row of an accepted DeleteRecords that moved the log start, or None."""
+    """Return the row of an accepted DeleteRecords that moved the log start, chosen at random, or
+    None if there is none."""
     moved = [
         row
         for row in rows

@@ -209,7 +209,7 @@ def _delay_and_late_ms() -> tuple[pl.Expr, pl.Expr]:
 
 def longest_ns(history: pl.LazyFrame) -> int | None:
     """Return the longest time in nanoseconds that a broker may take after its start to delete
-    segments that are already due, or None if the history does not have the settings."""
+    segments that are already due, or None if the history lacks the settings or they set no end."""
     delay_ms, late_ms = _delay_and_late_ms()
     both_ms = delay_ms.clip(0, LONGEST_MS) + late_ms
     found = collect(history.filter(IS_TOPIC).select(both_ms.max())).item()
@@ -222,8 +222,8 @@ def _number(name: str) -> pl.Expr:
 
 def deleted(events: pl.LazyFrame) -> pl.LazyFrame:
     """Return every acknowledged record below a log start that a broker answered, with the lowest
-    such log start; leave out partitions that delete by size. age_ms: the greatest age the record
-    can have had at that answer; deletable: a DeleteRecords begun before may have deleted it."""
+    such log start; leave out partitions that delete by size. age_ms: the greatest age it can have
+    had at that answer (null: unknown); deletable: an earlier DeleteRecords may have deleted it."""
     told = (
         events.filter(pl.col("log_start").is_not_null() & pl.col("t_complete_ns").is_not_null())
         .sort("t_complete_ns", "op_id")

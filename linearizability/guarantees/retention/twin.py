@@ -89,7 +89,8 @@ def _may_expire(told: list[tuple[dict[str, str], Row]], send: Row, answer: Row) 
 
 
 def _clocks_ms(told: list[tuple[dict[str, str], Row]]) -> list[int]:
-    """Return the wall-clock times of second 0, one for each row that names one."""
+    """Return the wall-clock times, in milliseconds, at which the history's clock was 0, one for
+    each row that names one."""
     return [
         r["timestamp_ms"] - r["t_invoke_ns"] // 1_000_000
         for _, r in told

@@ -111,8 +111,9 @@ def _turns(rows: list[Row], who: tuple[str, Any]) -> list[int]:
 def _proofs(
     rows: list[Row], who: tuple[str, Any], start: int, until: int, bound: int
 ) -> list[tuple[int, int]]:
-    """Return (when it was invoked, op_id) of the polls between `start` and `until` that prove the
-    reader was kept waiting."""
+    """Return (when it was invoked, op_id) of the answered polls between `start` and `until` that
+    prove the reader was kept waiting: `bound` or longer after `start`. Unless the reader also
+    polled in the first half of that time, only polls without any record prove it."""
     polls: dict[int, list[Row]] = {}
     for row in rows:
         answered = row["f"] == "poll" and row["type"] == "ok" and row["t_complete_ns"] is not None
@@ -129,7 +130,8 @@ def _proofs(
 
 def _known(rows: list[Row], place: Any, committed: bool) -> dict[int, tuple[int, int, Any]]:
     """Return offset -> (the time since which its record was known to be there, the operation that
-    showed it, its value)."""
+    showed it, its value); committed: to be readable under read_committed. Leave out records that
+    retention or compaction may have removed."""
     here = [row for row in rows if row["place"] == place]
     shown: list[tuple[int, tuple[int, int, Any]]] = []
     for row in here:
@@ -162,8 +164,8 @@ def _known(rows: list[Row], place: Any, committed: bool) -> dict[int, tuple[int,
 
 
 def _open_until(rows: list[Row], here: list[Row], record: Row) -> Iterator[int]:
-    """Yield the end times of the transactions that may have records before this acknowledged
-    one."""
+    """Yield the end times of the transactions that may have records at or before the place of this
+    acknowledged one, its own included; NEVER for one without an acknowledged end."""
     for row in here:
         if row["f"] != "send" or row["type"] == "fail" or row["txn"] is None:
             continue

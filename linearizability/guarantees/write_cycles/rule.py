@@ -70,8 +70,8 @@ class WriteCycles(Checker):
 
 
 def _pairs(events: pl.LazyFrame) -> pl.LazyFrame:
-    """Return each (writer, reader) once, with the first record in the order of partitions and
-    offsets."""
+    """Return each pair of transactions, writer (txn) and reader, once, with the first record that
+    the reader received from the writer, in the order of partitions and offsets."""
     reads = events.filter(kind=READ)
     record = ["topic", "topic_id", "partition", "offset", "value", "op_id", "later_op"]
     return reads.sort(*PAIR, *record).unique(PAIR, keep="first", maintain_order=True)

@@ -7,8 +7,9 @@ from linearizability.twins.facts import Found, Row, is_data
 
 
 def write_cycles(rows: list[Row]) -> Found:
-    """Return the cycles, found by trying every order of every set of transactions. The sets are
-    small here."""
+    """Return an anomaly for the shortest cycle of each group of cycles that share transactions, the
+    ones through real time only where no cycle by reads alone shares any. Try every order of every
+    set of transactions: there are few here."""
     reads = _reads_between(rows)
     behind = _commits_behind(rows)
     txns = sorted({txn for pair in reads for txn in pair})
@@ -40,8 +41,8 @@ def write_cycles(rows: list[Row]) -> Found:
 
 
 def _reads_between(rows: list[Row]) -> dict[tuple[int, int], tuple[tuple[int, int], Any]]:
-    """Return (writer, reader) -> (send, poll), place: of the first record that the reader
-    received."""
+    """Return (writer, reader) -> ((send, poll), place) of the first record, in the order of places
+    and offsets, that the reader received under read_committed before it requested its commit."""
     found: dict[tuple[int, int], list[Any]] = {}
     for poll in rows:
         if not is_data(poll) or poll["isolation"] != "read_committed" or poll["txn"] is None:
@@ -67,8 +68,8 @@ def _commits(rows: list[Row], txn: int) -> list[Row]:
 
 
 def _commits_behind(rows: list[Row]) -> dict[tuple[int, int], tuple[int, int]]:
-    """Return (earlier, later) -> the acknowledged commit of the first transaction, and the later
-    commit request of the second."""
+    """Return (earlier, later) -> the first acknowledged commit of the one transaction, and the
+    first commit request of the other, which came after it."""
     found = {}
     txns = {r["txn"] for r in rows if r["f"] == "commit"}
     for earlier, later in permutations(txns, 2):
