@@ -90,8 +90,9 @@ def of_older_generations(events: pl.LazyFrame, which: pl.Expr = OF_GENERATION) -
 
 
 def _across_deletions(late: pl.LazyFrame, events: pl.LazyFrame) -> pl.LazyFrame:
-    """Return those of the late commits between which and the newer one the group's position was, or
-    may have been, deleted. That is refused to a group with members (KIP-496, KIP-229)."""
+    """Return the pairs of a late commit and a newer one, rows of `late`, between which the group's
+    position was, or may have been, deleted; once for each deletion. A coordinator refuses to delete
+    offsets of a group with members (KIP-496, KIP-229)."""
     deletions = events.filter(COMMITTED & IS_DELETION).select(
         *OF_GROUP, begun_ns="t_invoke_ns", over_ns=pl.col("t_complete_ns").fill_null(NEVER)
     )
@@ -102,8 +103,9 @@ def _across_deletions(late: pl.LazyFrame, events: pl.LazyFrame) -> pl.LazyFrame:
 
 
 def classic_members(events: pl.LazyFrame) -> pl.LazyFrame:
-    """Return each member whose `owned` rows name its protocols; is_classic: whether all of them
-    name the classic one."""
+    """Return each member that reported its settings with a partition that it owned, once for each
+    such partition and group; is_classic: whether all these reports name the classic protocol, or
+    null if some name none, and the others no other one."""
     told = (pl.col("f") == F.OWNED.value) & pl.col("settings").is_not_null()
     return (
         events.filter(told & pl.col("member_id").is_not_null())

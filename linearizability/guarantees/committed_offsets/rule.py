@@ -226,8 +226,8 @@ def explained(fetches: pl.LazyFrame, events: pl.LazyFrame) -> pl.LazyFrame:
     the answer, so that it explains it: OF_GROUP, op_id, commit_op, is_unknown (its outcome);
     is_in_force: whether the commit can have reached the coordinator after the last commit in force
     began; in_time: whether also after the last transaction had sent its offsets. Commits whose
-    outcome is known are left out if they are not in force, and those of unknown outcome if their
-    generation was over."""
+    outcome is known are left out if they are not in force or had other metadata than the answer,
+    and those of unknown outcome if their generation was over."""
     fenced = of_older_generations(events, UNSURE_OF_GENERATION)
     commits = events.filter(COMMITTED).select(
         *OF_GROUP,

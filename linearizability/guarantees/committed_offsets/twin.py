@@ -142,7 +142,8 @@ def _answers(rows: list[Row]) -> list[Row]:
 
 
 def _reached_ns(commit: Row) -> int:
-    """Return the time until which the commit can have reached the coordinator."""
+    """Return the time until which the commit can have reached the coordinator: its end, and for an
+    unknown outcome a minute more. A commit without an end is taken to last a minute."""
     minute = 60 * 10**9
     done: int | None = commit["t_complete_ns"]
     over = commit["t_invoke_ns"] + minute if done is None else done

@@ -131,7 +131,7 @@ def _left_ms(rows: list[Row], tombstone: Row, read: Row) -> int:
 
 def _kept_ms(rows: list[Row], place: Any) -> int:
     """Return the shortest delete.retention.ms, in milliseconds, that the partition's settings ever
-    had."""
+    had, a day where they named none. Raise ValueError if no settings are known."""
     return min(int(s.get("delete.retention.ms", 86_400_000)) for s, _ in settings_told(rows, place))
 
 

@@ -168,8 +168,8 @@ def owed(events: pl.LazyFrame) -> pl.LazyFrame:
 
 
 def copies(events: pl.LazyFrame) -> pl.LazyFrame:
-    """Return place, value, read_op and copies: how often each complete read contains each
-    record."""
+    """Return place, value, read_op and copies: how often each complete read of a leader contains
+    each record; no row for a record that it does not contain."""
     given = events.filter(IS_DATA & pl.col("replica").is_null() & pl.col("value").is_not_null())
     whole = readings(events).select(*KEY, op_id="proof").unique()
     return (

@@ -90,7 +90,8 @@ class ExactlyOnce(Checker):
 
 
 def inputs(events: pl.LazyFrame) -> pl.LazyFrame:
-    """Return the records that members received in transactions of known end."""
+    """Return the records that subscribed members received, by successful polls, in transactions of
+    known end."""
     return events.filter(COUNTED & (IN_COMMITTED | IN_ABORTED))
 
 

@@ -104,8 +104,8 @@ def _polls(rows: list[Row], group: str) -> list[tuple[int, int, int, bool, int |
 def _reports(
     rows: list[Row], group: str
 ) -> list[tuple[int, int, int, int | None, frozenset[Place]]]:
-    """Return process, op_id, time, generation and partitions of each report. Rows of one operation
-    that add partitions are one report."""
+    """Return process, op_id, time, generation and partitions (maybe none) of each report, process
+    by process. Rows of one operation that add partitions are one report."""
     order = ("process", "op_id", "t_invoke_ns", "record_index")
     own = [r for r in rows if r["f"] == "owned" and r["group"] == group]
     runs: list[list[Row]] = []
@@ -135,7 +135,8 @@ def _reports(
 
 def _owned(rows: list[Row], group: str, place: Place) -> list[tuple[Span, int, int, int | None]]:
     """Return the spans in which a process owned the partition, each with the process, the report
-    and its generation. A span ends with the next report of the process, or with its membership."""
+    and its generation. A span ends with the next report of the process, or with its membership,
+    else at NEVER."""
     found = []
     for process in {report[0] for report in _reports(rows, group)}:
         own = sorted((r for r in _reports(rows, group) if r[0] == process), key=lambda r: r[2])
@@ -260,8 +261,8 @@ def _starved(
 
 
 def _made(rows: list[Row]) -> dict[Place, int]:
-    """Return partition -> the time since which it is known to exist: when a topic row for it, or
-    the first acknowledgement of a record in it, was complete."""
+    """Return partition -> the time since which it is known to exist: when the first topic row for
+    it, or the first acknowledgement of a record in it, was complete, whichever came earlier."""
     found: dict[Place, int] = {}
     for row in rows:
         is_told = row["f"] == "topic" and row["type"] == "ok"

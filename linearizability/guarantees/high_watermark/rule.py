@@ -76,7 +76,7 @@ class HighWatermark(Checker):
 
 def answers(events: pl.LazyFrame) -> pl.LazyFrame:
     """Return the leaders' answers, one row per operation and partition. `reach`: the higher of the
-    last stable offset and the end of the records that it read raw."""
+    last stable offset and the end of the records that it read raw, or null without both."""
     given = (
         events.filter(IS_RAW & pl.col("replica").is_null())
         .group_by(*KEY, "op_id")

@@ -95,7 +95,8 @@ class LeaderEpochs(Checker):
 
 def along_the_log(events: pl.LazyFrame) -> pl.LazyFrame:
     """Return each pair (offset, epoch) of the batches read raw once, with the pair before it in the
-    log; the first pair of a partition, which has none before it, is left out."""
+    log (offset_before, before); the first pair of a partition, which has none before it, is left
+    out."""
     return (
         events.filter(BATCH)
         .group_by(*KEY, "offset", "leader_epoch")

@@ -168,7 +168,7 @@ def limits(events: pl.LazyFrame) -> pl.LazyFrame:
     history's clock was 0; late_ms, the time after a record by which its segment must be deleted at
     the latest; first_ms, the first time at which a broker looks for old segments; and by_append and
     ever_by_append, whether all or some of the settings let the broker set the timestamps. late_ms
-    is null if any row lacks the settings for it."""
+    is null if any row lacks the settings for it, clock_ms if no row tells the wall clock."""
     deletes = setting("cleanup.policy").fill_null("delete").str.contains("delete")
     by_time = _number("retention.ms").fill_null(RETENTION_MS)
     retention_ms = pl.when(deletes & (by_time >= 0)).then(by_time)
@@ -332,7 +332,7 @@ def overdue(events: pl.LazyFrame) -> pl.LazyFrame:
 
 def stalled(answers: pl.LazyFrame) -> pl.LazyFrame:
     """Return, for each partition, the longest time in which no leader answered before the final
-    phase (stalled_ms), counted as STALLED_MS_MAX at most."""
+    phase (stalled_ms), counted as STALLED_MS_MAX at most; null with fewer than two answers."""
     since_ns = pl.col("t_complete_ns") - pl.col("t_invoke_ns").shift(1).over(KEY)
     return (
         answers.filter(~IS_FINAL & pl.col("t_complete_ns").is_not_null())
