@@ -104,7 +104,8 @@ class ChangeHandled(Call):
 
 @dataclass(frozen=True, slots=True)
 class Assign(Call):
-    """Read exactly these partitions, without a group."""
+    """Read exactly these partitions, in place of those assigned before and without joining a group.
+    It fails while topics are subscribed."""
 
     partitions: frozenset[TopicPartition]
 
@@ -181,7 +182,8 @@ class Resume(Call):
 
 @dataclass(frozen=True, slots=True)
 class Position(Call):
-    """Get the offset of the next record of a partition, once it is known."""
+    """Get the position of an assigned partition. The answer is the offset of its next record, once
+    it is known."""
 
     partition: TopicPartition
 

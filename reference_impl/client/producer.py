@@ -320,7 +320,8 @@ class Producer(Machine):
         return self._transactions is None or not self._transactions.is_ending
 
     def _closed(self) -> None:
-        """Complete the close, because nothing is in flight or no time is left."""
+        """Complete the close, because nothing is in flight or no time is left: fail all that is
+        still open, and drop the timers."""
         error = ClientError("PRODUCER_CLOSED", "the producer was closed before this was done")
         self._drop_unsent(error)
         self._sender.fail_all(error)

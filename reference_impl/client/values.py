@@ -23,7 +23,8 @@ Header = tuple[str | bytes, bytes | None]
 
 @dataclass(frozen=True, slots=True)
 class ProducerRecord:
-    """One record to be sent. Without a partition, the partitioner chooses one."""
+    """One record to be sent. Without a partition, the partitioner chooses one; without a timestamp,
+    the record gets the present time."""
 
     topic: str
     value: bytes | None

@@ -81,11 +81,13 @@ class Consumer:
         await self._driver.call(calls.SubscribePattern(pattern, listener is not None))
 
     async def assign(self, partitions: Iterable[TopicPartition]) -> None:
-        """Read exactly these partitions, without a group."""
+        """Read exactly these partitions, in place of those assigned before and without joining a
+        group. Raise IllegalState while topics are subscribed."""
         await self._driver.call(calls.Assign(frozenset(partitions)))
 
     async def unsubscribe(self) -> None:
-        """Leave the group, or stop reading the assigned partitions."""
+        """Leave the group, or stop reading the assigned partitions; before that, commit the
+        positions if `enable.auto.commit` is on."""
         await self._driver.call(calls.Unsubscribe())
 
     def _changed(self, effect: PartitionsChanged) -> None:
@@ -109,7 +111,9 @@ class Consumer:
     async def poll(
         self, timeout_ms: int = 1_000, max_records: int | None = None
     ) -> list[ConsumerRecord]:
-        """Return the next records, or none after the timeout, and keep the membership alive."""
+        """Return the next records (max_records None: at most max.poll.records), or [] after the
+        timeout, and keep the membership alive. If `enable.auto.commit` is due, commit the positions
+        first. Raise IllegalState during another poll, or if nothing is subscribed or assigned."""
         records: list[ConsumerRecord] = await self._driver.call(calls.Poll(timeout_ms, max_records))
         return records
 
@@ -140,14 +144,14 @@ class Consumer:
     async def commit(
         self, offsets: Mapping[TopicPartition, OffsetAndMetadata] | None = None
     ) -> None:
-        """Commit these offsets, or the positions, and wait until it is done."""
+        """Commit these offsets, or the positions if None, and wait until it is done."""
         await self._driver.call(calls.Commit(offsets))
 
     def commit_soon(
         self, offsets: Mapping[TopicPartition, OffsetAndMetadata] | None = None
     ) -> Awaitable[dict[TopicPartition, OffsetAndMetadata]]:
-        """Commit these offsets, or the positions, without waiting. Awaiting the result returns what
-        was committed, or raises the error."""
+        """Commit these offsets, or the positions if None, without waiting. Awaiting the result
+        returns what was committed, or raises the error."""
         return self._driver.call(calls.Commit(offsets))
 
     async def committed(
@@ -161,7 +165,8 @@ class Consumer:
         return offsets
 
     async def position(self, partition: TopicPartition) -> int:
-        """Return the offset of the next record of an assigned partition, once it is known."""
+        """Wait until the position of an assigned partition is known, and return it: the offset of
+        the next record. Raise IllegalState if the partition is not assigned."""
         offset: int = await self._driver.call(calls.Position(partition))
         return offset
 
@@ -198,7 +203,7 @@ class Consumer:
         return {each: offset.offset for each, offset in found.items() if offset is not None}
 
     async def partitions_for(self, topic: str) -> list[int]:
-        """Return the sorted partition numbers of a topic, once they are known."""
+        """Wait until the partitions of a topic are known, and return their sorted numbers."""
         partitions: list[int] = await self._driver.call(calls.PartitionsFor(topic))
         return partitions
 

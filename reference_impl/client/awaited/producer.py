@@ -70,7 +70,7 @@ class Producer:
         await self._driver.call(calls.Flush())
 
     async def partitions_for(self, topic: str) -> list[int]:
-        """Return the sorted partition numbers of a topic, once they are known."""
+        """Wait until the partitions of a topic are known, and return their sorted numbers."""
         partitions: list[int] = await self._driver.call(calls.PartitionsFor(topic))
         return partitions
 
@@ -105,7 +105,8 @@ class Producer:
         await self._driver.call(calls.AbortTransaction())
 
     async def close(self, timeout_ms: int = 30_000) -> None:
-        """Send waiting records within this time; abort an open transaction."""
+        """Abort an open transaction, or send the waiting records, within this time; then fail what
+        is not settled, and drop the connections. No call may follow."""
         await self._driver.call(calls.Close(timeout_ms))
         self._driver.close()
 

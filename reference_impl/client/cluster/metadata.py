@@ -119,7 +119,8 @@ class Metadata:
     # --- asking -------------------------------------------------------------------------------
 
     def want(self, *names: str) -> None:
-        """Add these topics to those whose metadata is kept up to date."""
+        """Add these topics to those whose metadata is kept up to date, and ask for it soon if one
+        of them is new."""
         new = [name for name in names if name not in self._wanted]
         self._wanted.update(dict.fromkeys(new))
         if new:

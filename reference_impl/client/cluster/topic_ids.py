@@ -41,7 +41,8 @@ class TopicIds:
         return known
 
     def learn(self, topic_ids: Collection[UUID]) -> None:
-        """Ask a broker for these names, unless that was done a moment ago."""
+        """Ask a broker for the names of these topics. Do nothing while an earlier request, for
+        whichever topics, is in flight or ended a moment ago."""
         if self._is_asking:
             return
         self._is_asking = True

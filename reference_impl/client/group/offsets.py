@@ -73,7 +73,8 @@ class GroupOffsets:
         *,
         follows_epoch: bool = False,
     ) -> None:
-        """Commit the offsets, and call `on_done` once with the error or None.
+        """Commit the offsets, repeatedly if necessary until `default.api.timeout.ms`, and call
+        `on_done` once with the error or None. Without offsets, send nothing and call it now.
 
         follows_epoch: whether the partitions remain this member's until the commit is done, so that
         a member with an old epoch (KIP-848) repeats it with the next one. Otherwise an old epoch is

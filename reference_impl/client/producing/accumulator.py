@@ -219,6 +219,7 @@ class Accumulator:
         return iter([b for b in self.incomplete if not b.has_sequence and not b.is_in_flight])
 
     def earliest_deadline(self, delivery_timeout_ms: int) -> int | None:
-        """Return when the delivery timeout of the oldest batch ends, or None without batches."""
+        """Return the monotonic time in ms at which the delivery timeout of the oldest batch ends,
+        or None without batches."""
         created_ms = min((batch.created_ms for batch in self.incomplete), default=None)
         return None if created_ms is None else created_ms + delivery_timeout_ms

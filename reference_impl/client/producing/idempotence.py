@@ -23,7 +23,8 @@ def may_send_again(
 ) -> bool:
     """Return whether it makes sense to send a batch again that was refused with this code. If its
     sequence number is lost, note in `sequences` that an idempotent producer needs a new epoch; a
-    transactional one aborts instead (TransactionManager.canRetry; KIP-360)."""
+    transactional one aborts instead. If retention has deleted the broker's producer state, renumber
+    the partition's batches from 0 (TransactionManager.canRetry; KIP-360)."""
     if sequences.rules.keeps_number(code):
         return is_retriable(code)
     numbers = sequences.of(batch.partition)

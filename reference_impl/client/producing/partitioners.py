@@ -41,7 +41,8 @@ class Partitioner(Protocol):
     """Chooses a partition of one topic for a record without one."""
 
     def partition(self, key: bytes | None, partitions: int, available: Sequence[int]) -> int:
-        """Return a partition from 0 to partitions - 1; `available` are those with a leader."""
+        """Return a partition from 0 to partitions - 1. available: the partitions with a leader,
+        preferred unless the key decides."""
 
     def appended(self, partition: int, size: int) -> None:
         """Note that this many bytes went to a partition."""

@@ -82,8 +82,8 @@ class Sequences:
     # --- before a batch is sent ---------------------------------------------------------------
 
     def may_send(self, batch: Batch) -> bool:
-        """Return whether sending the batch now would neither overtake another nor leave a gap
-        (Sender.shouldStopDrainBatchesForPartition)."""
+        """Return whether sending the batch now would neither overtake another nor leave a gap;
+        False while the writer has no producer id (Sender.shouldStopDrainBatchesForPartition)."""
         if not self.writer.is_valid:
             return False
         numbers = self.of(batch.partition)
@@ -95,8 +95,9 @@ class Sequences:
         return numbers.unresolved_after is None
 
     def assign(self, batch: Batch) -> None:
-        """Give a batch its sequence number before it is first sent; a retry keeps the number that
-        it has."""
+        """Give a batch its sequence number before it is first sent, and note it as in flight; a
+        retry keeps the number that it has. Under a new writer, the partition's numbers first start
+        over at 0."""
         if not self.rules.needs_number(batch.has_sequence):
             return
         numbers = self.of(batch.partition)

@@ -61,7 +61,8 @@ class FetchSession:
         return SessionRequest(self._id, self._epoch, changed, gone)
 
     def answered(self, session_id: int) -> None:
-        """Note an accepted request; session id 0 means that the broker keeps no session."""
+        """Note an accepted request; session id 0, or another than ours, means that the broker does
+        not keep our session."""
         if session_id == 0:
             self.reset()
         elif self._epoch == INITIAL_EPOCH or session_id == self._id:

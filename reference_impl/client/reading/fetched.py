@@ -53,8 +53,9 @@ class FetchedPartition:
         self._records = self._read(row.records or b"")
 
     def take(self, count: int) -> list[ConsumerRecord]:
-        """Return the next records, at most this many. Raise CorruptRecord at a bad batch, once the
-        records before it have been delivered (CompletedFetch.fetchRecords)."""
+        """Return the next records, at most this many, move `next_offset` past them, and set
+        `is_drained` if the end is reached. Raise CorruptRecord at a bad batch, once the records
+        before it have been delivered (CompletedFetch.fetchRecords)."""
         if self._bad_batch is not None:
             raise self._bad_batch
         taken: list[ConsumerRecord] = []

@@ -116,7 +116,8 @@ class Positions:
         return wait_ms > 0
 
     def seek(self, partition: TopicPartition, offset: int, leader_epoch: int) -> None:
-        """Continue at this offset, under a leader that is not older than this epoch."""
+        """Continue at this offset, under a leader that is not older than this epoch. Raise
+        IllegalState if the partition is not assigned."""
         self._subscription.state(partition).seek(offset, leader_epoch)
         self._metadata.saw_epoch(partition, leader_epoch)
 

@@ -38,7 +38,8 @@ class Leadership:
 
     def begin(self, answer: Struct) -> None:
         """Store the protocol, the members and their subscriptions from the leader's JoinGroup
-        response."""
+        response, and ask for the metadata of their topics. Raise Malformed if a subscription cannot
+        be decoded."""
         self._protocol_name = answer.protocol_name
         self._members = {
             row.member_id: decode_subscription(row.metadata, row.group_instance_id)

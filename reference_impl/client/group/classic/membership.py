@@ -310,8 +310,8 @@ class ClassicMembership(GroupMember):
             join()
 
     def _is_good(self, code: int, doing: str) -> bool:
-        """Return True if an answer to JoinGroup or SyncGroup has no error. Otherwise join again or
-        give up, as the error demands, and return False."""
+        """Return True if an answer to JoinGroup or SyncGroup has no error. Otherwise return False
+        after arranging to join again or, if that is useless, setting `error`."""
         if code == ErrorCode.NONE:
             return True
         if code in EVICTED:

@@ -93,7 +93,7 @@ class Transactions:
 
     def commit(self, call_id: int) -> None:
         """Handle CommitTransaction; a second call during the first waits with it. Raise the error
-        of a transaction that can only be aborted."""
+        of a transaction that can only be aborted, or IllegalState if none is open."""
         if self.state == State.ABORTABLE_ERROR and self.error is not None:
             raise self.error
         if self.state != State.COMMITTING_TRANSACTION:
@@ -102,7 +102,8 @@ class Transactions:
 
     def abort(self, call_id: int | None) -> None:
         """Handle AbortTransaction, and drop the partitions and offsets that the coordinator does
-        not know of yet."""
+        not know of yet. call_id: None if no caller waits. Raise IllegalState if no transaction is
+        open."""
         if self.state != State.ABORTING_TRANSACTION:
             self._move(Move.ABORT)
             self._partitions.drop_wanted()
@@ -170,9 +171,9 @@ class Transactions:
     # --- what goes wrong ----------------------------------------------------------------------
 
     def problem(self, error: ClientError, *, spends_epoch: bool = True) -> None:
-        """Note an error: from now on an open transaction can only be aborted. If the error is
-        fatal, the producer can only be closed. spends_epoch: whether sequence numbers are in doubt,
-        so that they start over after the abort."""
+        """Note an error: from now on an open transaction can only be aborted, and its waiting calls
+        fail. If the error is fatal, the producer can only be closed. spends_epoch: whether sequence
+        numbers are in doubt, so that they start over after the abort."""
         if error.fatal:
             self.fail_for_good(error)
             return

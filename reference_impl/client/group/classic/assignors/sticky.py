@@ -49,9 +49,9 @@ class Balance:
         return [member for member in self._in_order if topic in self._members[member].topics]
 
     def keep(self, claims: Mapping[str, Claim]) -> set[TopicPartition]:
-        """Do step 1: let members keep what they own. If two members claim a partition, the later
-        generation wins; if the generations are equal, neither does. Return the partitions that are
-        kept."""
+        """Do step 1: let members keep the existing partitions that they own and whose topics they
+        still subscribe to. If two members claim a partition, the later generation wins; if the
+        generations are equal, neither does. Return the partitions that are kept."""
         existing = set(self.all)
         best: dict[TopicPartition, tuple[int, list[str]]] = {}
         for member in self._in_order:
