@@ -21,8 +21,8 @@ from reference_impl.wire import (
 
 
 class Outgoing(asyncio.Protocol):
-    """One connection to a broker. Requests made before it is established and logged in are sent
-    afterwards."""
+    """One connection to a broker, which its creation begins to open. Requests made before it is
+    established and logged in are sent afterwards."""
 
     def __init__(self, connections: Connections, destination: Destination) -> None:
         self._connections = connections

@@ -46,8 +46,8 @@ def _speaking(path: str) -> Iterator[None]:
 
 
 def _regular_size(path: str) -> int:
-    """Return the size of a regular file. Raise StorageError for anything else: the process would
-    stand still when it opens a FIFO (fifo(7))."""
+    """Return the size of a regular file. Raise OSError if there is no file, StorageError if it is
+    of another kind: the process would stand still when it opens a FIFO (fifo(7))."""
     found = os.stat(path)
     if not stat.S_ISREG(found.st_mode):
         raise StorageError(path, "it is not a regular file; move it away")
@@ -55,7 +55,8 @@ def _regular_size(path: str) -> int:
 
 
 def _opened_to_write(path: str) -> BinaryIO:
-    """Open a file for new content, without waiting for the reader of a FIFO (open(2))."""
+    """Open a file, emptied or created, for new content, without waiting for the reader of a FIFO
+    (open(2)). Raise StorageError if that fails."""
     with _speaking(path):
         return open(path, "wb", opener=lambda name, flags: os.open(name, flags | os.O_NONBLOCK))
 
@@ -143,12 +144,13 @@ class DiskFile:
             os.fdatasync(self._disk.descriptor(self))
 
     def close(self) -> None:
-        """Close the descriptor, if one is open."""
+        """Close the descriptor, if one is open; a later operation opens the file again."""
         self._disk.release(self)
 
 
 class Disk:
-    """Storage over the operating system's files."""
+    """Storage over the operating system's files. A method of Storage raises StorageError if the
+    operating system refuses."""
 
     sends_from_files = True
 
@@ -164,8 +166,8 @@ class Disk:
         return next(self._keys)
 
     def descriptor(self, file: DiskFile) -> int:
-        """Return an open descriptor of the file; this may close the least recently used other
-        one."""
+        """Return an open descriptor of the file; this may close the least recently used other one.
+        Raise OSError if the file cannot be opened."""
         key = file.key
         found = self._open.get(key)
         if found is not None:
@@ -241,7 +243,7 @@ class Disk:
             return os.path.exists(path)
 
     def make_directory(self, path: str) -> None:
-        """Create the directory and its parents."""
+        """Create the directory and its parents, as far as they do not exist."""
         with _speaking(path):
             os.makedirs(path, exist_ok=True)
 

@@ -327,7 +327,7 @@ def moment() -> tuple[int, int, bytes]:
 
 
 def entropy() -> bytes:
-    """Return random bytes for the ids that the core may create during one event."""
+    """Return 16 random bytes for the ids that the core may create during one event."""
     if not _drawn:
         _drawn.extend(ENTROPY.unpack(os.urandom(ENTROPY.size)))
     return _drawn.pop()

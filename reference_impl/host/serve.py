@@ -157,7 +157,8 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Do the work of `main` after the options of `add_arguments` are parsed."""
+    """Do the work of `main` after the options of `add_arguments` are parsed, and return the exit
+    status."""
     try:
         config = properties.read(arguments.config_file) if arguments.config_file else {}
         config |= parse_pairs(arguments.config)
@@ -333,7 +334,7 @@ async def _listen(server: Server, listener: Listener) -> int:
 
 def make_node(plan: Plan, ports: Sequence[int]) -> Node:
     """Format the plan's data directory if necessary, and create the node on it, correct or with the
-    requested planted bug."""
+    requested planted bug. Raise WrongDirectory or BadConfig as `format_directory` does."""
     advertised = {
         listener.name: _advertised(listener, port)
         for listener, port in zip(plan.listeners, ports, strict=True)
@@ -348,7 +349,8 @@ def make_node(plan: Plan, ports: Sequence[int]) -> Node:
 
 def format_directory(plan: Plan, advertised: Mapping[str, Endpoint]) -> None:
     """Format the data directory for its cluster and its first voters, as far as they are given,
-    unless a node has begun there. Raise WrongDirectory, BadConfig."""
+    unless a node has begun there. Raise WrongDirectory if it belongs to another node or cluster,
+    BadConfig for first voters that are wrong or could not be found."""
     storage, path, node_id = Disk(), str(plan.directory), plan.config.node_id
     cluster_id, first = plan.surroundings.cluster_id, plan.surroundings.first_voters
     if first is None:
@@ -375,7 +377,8 @@ def format_directory(plan: Plan, advertised: Mapping[str, Endpoint]) -> None:
 
 
 def _advertised(listener: Listener, port: int) -> Endpoint:
-    """Return the address for clients: the configured one, else that of the listener."""
+    """Return the address for clients: the configured one, else that of the listener, with this port
+    if it has none, and localhost if it has no host."""
     given = listener.advertised or listener.endpoint
     return Endpoint(given.host or "localhost", given.port or port)
 

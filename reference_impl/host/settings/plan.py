@@ -63,8 +63,8 @@ def parse_pairs(pairs: Sequence[str]) -> dict[str, str]:
 def make_plan(
     port: int | None, data: str | None, config: Mapping[str, str], bug: str | None
 ) -> Plan:
-    """Return the plan of a node after all options were checked together. Raise BadConfig if one is
-    wrong or contradicts another."""
+    """Return the plan of a node after all options were checked together. Create a temporary data
+    directory if none is named. Raise BadConfig if an option is wrong or contradicts another."""
     check_bug(bug)
     check_port(port)
     asked = BrokerConfig.of(config)
@@ -105,7 +105,7 @@ def check_cluster_id(cluster_id: str | None) -> None:
 
 
 def check_bug(bug: str | None) -> None:
-    """Raise BadConfig for a bug that is not among those that can be planted."""
+    """Raise BadConfig for a bug that is not among those that can be planted. Accept None."""
     if bug is not None and bug not in BROKER_BUGS:
         raise BadConfig(
             f"--bug {bug}: there is no such bug; there are {', '.join(sorted(BROKER_BUGS))}"
@@ -113,7 +113,7 @@ def check_bug(bug: str | None) -> None:
 
 
 def check_port(port: int | None) -> None:
-    """Raise BadConfig for a number that is not a port."""
+    """Raise BadConfig for a number that is not a port. Accept 0 and None."""
     if port is not None and not 0 <= port <= 65535:
         raise BadConfig(f"--port {port}: a port is a number from 0 to 65535")
 

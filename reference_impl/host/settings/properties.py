@@ -65,7 +65,8 @@ def _escaped(text: str, more: str = "") -> str:
 
 
 def write_private(file: Path, settings: Mapping[str, str]) -> None:
-    """Write a file that only this user can read, since the settings may contain passwords."""
+    """Write a file, in place of an existing one, that only this user can read, since the settings
+    may contain passwords. Create its directory if necessary."""
     file.parent.mkdir(parents=True, exist_ok=True)
     file.unlink(missing_ok=True)
     descriptor = os.open(file, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)

@@ -22,8 +22,9 @@ def decoded(
     connection: int,
     client_host: str,
 ) -> Request:
-    """Return the request in a frame of this connection. Raise Malformed, also if `apis` lacks its
-    API or version, or TooManyElements if the frame has more than `elements_max`."""
+    """Return the request in a frame of this connection. Leave out the body of ApiVersions in an
+    unknown version. Raise Malformed, also if `apis` lacks another API or version, or
+    TooManyElements if the frame has more than `elements_max`."""
     header, start = decode_request_header(frame, elements_max)
     body = _body(header, memoryview(frame)[start:], apis, elements_max)
     return Request(

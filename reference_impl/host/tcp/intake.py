@@ -45,8 +45,8 @@ class Intake:
         """The senders that may read on, and have not read since: there is room for each."""
 
     def note(self, sender: Sender, pending_bytes: int) -> bool:
-        """Record how many bytes of a request have arrived. Return False if no more may be read for
-        now."""
+        """Record how many bytes of a request have arrived. Return False if no more may be read
+        until the sender's `read_on` is called."""
         was = self._held.get(sender, 0)
         self._resumed.discard(sender)
         if pending_bytes <= SMALL_BYTES:

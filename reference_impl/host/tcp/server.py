@@ -128,8 +128,8 @@ class Server:
         return cast(int, sockets[0].getsockname()[1])
 
     async def accept(self, host: NodeHost, *, later: Collection[str] = ()) -> None:
-        """Start accepting connections for this node, except on the listeners that `open` will
-        open."""
+        """Start accepting connections for this node, except on the listeners that `open` will open,
+        and start the sweeps that close idle ones."""
         self.host = host
         broker = host.node.broker
         limits = ConnectionLimits(lambda: broker.config, broker.image.client_quotas)

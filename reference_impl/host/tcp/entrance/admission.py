@@ -64,8 +64,8 @@ class Admission:
             self._next_look.cancel()
 
     def _look(self) -> None:
-        """Admit waiting connections in order until one must wait longer. Set a timer for that
-        one."""
+        """Admit waiting connections in order until one must wait longer, and set a timer for that
+        one. End one that the limits refuse, after the delay that they say."""
         loop = asyncio.get_running_loop()
         if self._next_look is not None:
             self._next_look.cancel()

@@ -55,7 +55,7 @@ class Responses:
             self.send_gathered()
 
     def send_gathered(self) -> None:
-        """Send the responses that were kept."""
+        """Send the responses that were kept; discard them if the connection is lost."""
         if self._gathered and self._transport is not None:
             self._transport.write(b"".join(self._gathered))
             self._busy_poll.answered()
