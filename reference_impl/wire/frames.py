@@ -221,7 +221,8 @@ def encode_request(
     body: Struct,
     kafka_version: str | None = None,
 ) -> bytes:
-    """Return a request with its size and header, ready to send."""
+    """Return a request with its size and header, ready to send. kafka_version: None for the newest
+    that has this API version. Raise Malformed if none has it, or a value does not fit."""
     parts = _of_api("request", api_key, api_version, kafka_version).encode_parts(body, api_version)
     header = encode_request_header(api_key, api_version, correlation_id, client_id)
     return b"".join(_with_size(header, parts))
@@ -260,7 +261,8 @@ def encode_response(
     body: Struct,
     kafka_version: str | None = None,
 ) -> bytes:
-    """Return a response with its size and header, ready to send."""
+    """Return a response with its size and header, ready to send. kafka_version: None for the newest
+    that has this API version. Raise Malformed if none has it, or a value does not fit."""
     return b"".join(
         encode_response_parts(api_key, api_version, correlation_id, body, kafka_version)
     )

@@ -59,7 +59,8 @@ Bytes = bytes | bytearray | memoryview
 
 def compress(kind: int, data: Bytes, level: int | None = None) -> bytes:
     """Return the data compressed in a form that Kafka's Java client accepts. level: in the codec's
-    own range (KIP-390; gzip -1 to 9, lz4 1 to 17, zstd -131072 to 22); snappy has no levels."""
+    own range (KIP-390; gzip -1 to 9, lz4 1 to 17, zstd -131072 to 22), None for its default; snappy
+    has no levels. Raise CorruptRecord for an unknown kind."""
     return b"".join(compress_pieces(kind, [bytes(data)], level))
 
 

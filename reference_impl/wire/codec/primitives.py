@@ -92,7 +92,7 @@ def _write_uuid(out: list[Any], value: uuid.UUID) -> None:
 def read_uvarint(buffer: memoryview, position: int) -> tuple[int, int]:
     """Read an unsigned varint of at most 32 bits, so at most 5 bytes
     (ByteUtils.readUnsignedVarint). Return (number, position after it). Raise Malformed if it is
-    longer."""
+    longer, IndexError if the bytes end before it does."""
     byte = buffer[position]
     if byte < 0x80:
         return byte, position + 1

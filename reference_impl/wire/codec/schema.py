@@ -70,7 +70,8 @@ class Definition:
         return self.root.cls(**fields)
 
     def struct(self, name: str, /, **fields: Any) -> Struct:
-        """Return a struct of this message, by Kafka's name for it, with these fields."""
+        """Return a struct of this message, by Kafka's name for it, with these fields, the others at
+        their defaults. Raise TypeError if the message has no such struct."""
         return self.struct_class(name)(**fields)
 
     def struct_class(self, name: str) -> type[Struct]:
@@ -84,7 +85,7 @@ class Definition:
 
     def encode(self, message: Struct, version: int) -> bytes:
         """Return the bytes of a message, in this version. Raise Malformed if there is no such
-        version, or a value does not fit into its field."""
+        version, or a value does not fit into its field, TypeError for another message."""
         return b"".join(self.encode_parts(message, version))
 
     def encode_parts(
@@ -105,7 +106,8 @@ class Definition:
         return out
 
     def decode(self, data: bytes | bytearray | memoryview, version: int) -> Struct:
-        """Decode a message that must fill all of these bytes. Raise Malformed if it does not."""
+        """Decode a message that must fill all of these bytes. Raise Malformed if it does not, or
+        the version is unknown."""
         message, end = self.decode_prefix(data, version)
         if end != len(data):
             raise Malformed(
