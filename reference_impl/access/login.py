@@ -72,7 +72,8 @@ def _scram(access: Access, versions: dict[int, int]) -> Generator[bytes, bytes |
 
 
 def _versions() -> Generator[bytes, bytes | bytearray, dict[int, int]]:
-    """Ask the broker for its newest version of each API (ApiVersions is permitted before SASL)."""
+    """Ask the broker with ApiVersions, which is permitted before SASL, and return API key -> its
+    newest version."""
     answer = yield from _ask(ApiKey.API_VERSIONS, {})
     return {row.api_key: row.max_version for row in answer.api_keys}
 

@@ -54,13 +54,14 @@ class Scram:
         return f"{self.final_without_proof},p={base64.b64encode(proof).decode()}".encode()
 
     def server_signature(self) -> bytes:
-        """Return the signature that a server which knows the password must send at the end."""
+        """Return the signature that a server which knows the password must send at the end. Call
+        `final` first."""
         signature = self._hmac(self._hmac(self._salted(), b"Server Key"), self._auth_message())
         return b"v=" + base64.b64encode(signature)
 
     def answered(self, attribute: str) -> str:
-        """Return an attribute of the server's first message: r (nonce), s (salt) or i
-        (iterations)."""
+        """Return an attribute of the server's first message: r (nonce), s (salt) or i (iterations).
+        Raise KeyError if it lacks the attribute, ValueError if it cannot be parsed."""
         found = dict(part.split("=", 1) for part in self.server_first.split(","))
         return found[attribute]
 

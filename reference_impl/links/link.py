@@ -111,8 +111,8 @@ class Link:
         return self._links.kernel.monotonic_ms < self._not_before_ms
 
     def ask(self, query: Query) -> None:
-        """Send the request now, or as soon as the versions are known and the broker's throttle is
-        over."""
+        """Send the request now, or as soon as the connection is open, its versions are known and
+        the broker's throttle is over. Open the connection if necessary, after its back-off."""
         if self.versions is not None and not self._is_throttled:
             self._send(query, self.versions)
             return
@@ -212,7 +212,8 @@ class Link:
         )
 
     def answered(self, request_id: int, body: Struct | None) -> None:
-        """Deliver an answer, or (None) note that a request without one was written."""
+        """Pass an answer to the query's `on_answer`; if the request has none and was written
+        (None), pass a response of default values."""
         query = self.in_flight.pop(request_id)
         self._links.kernel.cancel(("request", request_id))
         if body is not None:
