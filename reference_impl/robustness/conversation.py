@@ -105,7 +105,7 @@ class Conversation:
         return of.new(topics=[topic_row], **fields)
 
     def fetch(self, topic: str, offset: int = 0, partition: int = 0, **fields: Any) -> Struct:
-        """Fetch one partition once and return its row."""
+        """Fetch one partition once and return its row, which may have an error."""
         answer = self.ask(ApiKey.FETCH, 12, self.fetch_body(topic, offset, partition, **fields))
         row: Struct = answer.responses[0].partitions[0]
         return row

@@ -37,7 +37,7 @@ class Address(Protocol):
 
 class BrokerProcess:
     """A process `python -m reference_impl.host`; creating it waits until it is ready, unless told
-    not to."""
+    not to. Its standard error is appended to broker.err beside the data directory."""
 
     def __init__(self, data: Path, *options: str, port: int = 0, wait: bool = True) -> None:
         command = [sys.executable, "-m", "reference_impl.host", "--port", str(port)]

@@ -72,7 +72,8 @@ class TransactionalClient:
         return code
 
     def send(self, *values: str, topic: str = "t", partition: int = 0, **batch: Any) -> Struct:
-        """Produce inside the transaction. Return the partition's row of the response."""
+        """Produce inside the transaction. Return the partition's row of the response. Without an
+        error, advance the sequence number."""
         key = (topic, partition)
         sequence = self._sequences.get(key, 0)
         fields = {
@@ -108,7 +109,7 @@ class TransactionalClient:
 
     def transaction(self, *values: str, commit: bool = True, partitions: int = 1) -> None:
         """Run a whole transaction that writes the values to each of the first `partitions`
-        partitions."""
+        partitions. Raise AssertionError if a request is refused."""
         if self.versions is CLASSIC:
             assert self.add("t", *range(partitions)) == ErrorCode.NONE
         for index in range(partitions):
@@ -154,7 +155,8 @@ class TransactionalClient:
 def committed_offset(
     world: Conversation, group: str = "g", *, stable: bool = False
 ) -> tuple[int, int]:
-    """Return (offset, error code) of an OffsetFetch for t-0."""
+    """Return (offset, error code) of an OffsetFetch for t-0; the offset is -1 if none is
+    committed."""
     of = request_definition(ApiKey.OFFSET_FETCH)
     answer = world.call(
         ApiKey.OFFSET_FETCH,

@@ -65,7 +65,8 @@ class Door:
 
 class Broker:
     """A reference broker with low values for Kafka's limits, which is observed. It is a controller
-    as well, and alone, so that it elects itself again if a Vote deposes it."""
+    as well, and alone, so that it elects itself again if a Vote deposes it. Creating it starts the
+    process, and waits until it is ready."""
 
     def __init__(self, data: Path) -> None:
         controllers = Door("controllers", HOST, free_port())
@@ -101,8 +102,9 @@ class Broker:
         return lines
 
     def logged(self, until: Callable[[list[str]], bool]) -> bool:
-        """Return whether the new log lines satisfy `until`; wait for that within a generous
-        time-out."""
+        """Return True once the new log lines satisfy `until`, False if they do not within a
+        generous time-out or the broker ends. Raise Violation for a line that must never be
+        logged."""
         deadline = time.monotonic() + PATIENCE_S
         lines: list[str] = []
         while True:
@@ -131,7 +133,7 @@ class Broker:
         return target.startswith(self._data) and not target.endswith(" (deleted)")
 
     def close(self) -> None:
-        """End the process; the log stays readable."""
+        """Kill the process, and close its log; the file stays."""
         self.process.__exit__(None, None, None)
         self._log.close()
 

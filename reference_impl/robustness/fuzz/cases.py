@@ -111,7 +111,7 @@ class SlowSender:
         self._sent_at = time.monotonic()
 
     def go_on(self) -> bool:
-        """Send one more part. Return False if none is left.
+        """Send one more part. Return False if none is left. Raise Violation for a wrong response.
 
         The response to the last part is judged at once, so that its log lines are not mixed with
         those of other cases. Give up if other cases took so long that the broker may have closed

@@ -303,7 +303,7 @@ def segments(broker: Address, count: int = SEGMENTS) -> None:
 
 def ending_sessions(broker: Address, count: int = MEMBERS) -> None:
     """Let very many members join a consumer group and fall silent together, and wait until their
-    sessions have ended."""
+    sessions have ended. Raise AssertionError if a member is refused, or the sessions do not end."""
     with RawClient(broker) as client:
         sought = {"key_type": 0, "coordinator_keys": ["silent"]}
         wait_until(
@@ -343,7 +343,7 @@ def ending_sessions(broker: Address, count: int = MEMBERS) -> None:
 
 def hellos(listener: Address, count: int = HELLOS) -> None:
     """Let very many clients of a TLS listener send the same first message of a handshake at once,
-    and never continue."""
+    and never continue. Raise AssertionError if one gets no answer."""
     context = ssl.create_default_context()
     incoming, outgoing = ssl.MemoryBIO(), ssl.MemoryBIO()
     with contextlib.suppress(ssl.SSLWantReadError):

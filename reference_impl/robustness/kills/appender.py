@@ -68,7 +68,9 @@ class Appender(Worker):
                 self.persist(self._ask_how_far)
 
     def _go_on(self) -> None:
-        """Send the unanswered batches again, in order, and then new ones."""
+        """Send the unanswered batches again, in order, and then new ones, until the worker must end
+        and all are answered. Raise Gone if the broker dies, BeyondTheWindow if it no longer knows a
+        repeated batch."""
         self.resent_below = self.next_sequence
         for sent in self.unanswered:
             self._send(sent)
