@@ -63,7 +63,7 @@ class Bug:
         return (*self.caught_by, CONFORMANCE) if self.cases else self.caught_by
 
     def parts(self) -> tuple[type[Node], Rules]:
-        """Return the node class and the rules of a broker that has this bug."""
+        """Return the node class, and a new instance of the rules, of a broker that has this bug."""
         return self.node, self.rules()
 
 

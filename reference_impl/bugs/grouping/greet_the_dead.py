@@ -23,7 +23,8 @@ class GreetTheDead(Rules):
     def check_speaker(
         self, group: ClassicGroup, member_id: str, instance_id: str | None, generation: int
     ) -> Member:
-        """Return the member even if it was removed or its generation is old."""
+        """Return the member even if it was removed or its generation is old. Raise Refused only if
+        it never spoke correctly before."""
         try:
             member = super().check_speaker(group, member_id, instance_id, generation)
         except Refused:

@@ -28,7 +28,7 @@ class RoundTimes(Rules):
     def validated_batch(
         self, partition: Partition, data: memoryview | bytearray, now_ms: int
     ) -> ValidatedBatch:
-        """Return some batches with a base timestamp rounded down to the second."""
+        """Return the batch; one in ten has a base timestamp rounded down to the second."""
         batch = super().validated_batch(partition, data, now_ms)
         self._batches += 1
         if self._batches % EVERY:

@@ -22,8 +22,8 @@ class TearTransactions(Rules):
         self._markers = 0
 
     def is_committed(self, transaction: Transaction) -> bool:
-        """Return False for some markers of transactions that are to commit in several
-        partitions."""
+        """Return False for one in ninety of the markers of transactions that are to commit in
+        several partitions."""
         if transaction.state is not State.PREPARE_COMMIT or len(transaction.partitions) < 2:
             return super().is_committed(transaction)
         self._markers += 1
