@@ -41,7 +41,8 @@ class Brokers:
     def connect(
         self, timeout_s: float = ANSWER_TIMEOUT_S, address: tuple[str, int] | None = None
     ) -> Connection:
-        """Open an additional connection, by default to the first bootstrap address."""
+        """Open an additional connection, by default to the first bootstrap address; `close` closes
+        it. timeout_s: how long to wait for each answer."""
         connection = Connection(*(address or self.addresses[0]), timeout_s, access=self.access)
         self._open.append(connection)
         return connection

@@ -74,7 +74,8 @@ def case(
     id: the number in the catalogue, such as "PROD-05". api: the name of the ApiKey, such as
     "Produce". spec: KIP and heading, schema file and field, or Java class; never a section number.
     config: broker settings that the requirement needs to be visible; the case then runs on a second
-    instance of the target, started with them (conformance/target/variants.py).
+    instance of the target, started with them (conformance/target/variants.py). Raise TypeError for
+    a function without a docstring.
     """
 
     def declare(function: Function) -> Function:

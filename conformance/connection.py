@@ -198,7 +198,8 @@ class Connection:
 
     def is_closed_by_peer(self, timeout_s: float | None = None) -> bool:
         """Return True as soon as the target closes the connection, or False if it answers or stays
-        silent for timeout_s, by default CLOSED_S, or less if the target left others open."""
+        silent for timeout_s, by default CLOSED_S, or less if the target left others open. The first
+        byte of an answer is then lost."""
         try:
             usual_s = PATIENCE.awaited_s(CLOSED, CLOSED_S, LEAST_CLOSED_S)
             self.socket.settimeout(timeout_s or usual_s)
@@ -299,7 +300,8 @@ def check_answer(api: str, version: int, asked: Struct, answer: Struct) -> None:
 
 
 def api_key(api: str) -> int:
-    """Return the key of an API by its Kafka name ("Produce" → 0)."""
+    """Return the key of an API by its Kafka name ("Produce" → 0). Raise KeyError for another
+    name."""
     return int(ApiKey[_constant(api)])
 
 

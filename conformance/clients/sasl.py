@@ -36,12 +36,13 @@ NEWEST = 2
 
 
 def handshake(connection: Connection, mechanism: str, version: int = 1) -> Struct:
-    """Send SaslHandshake for a mechanism; the response lists the enabled ones."""
+    """Send SaslHandshake for a mechanism; return the response, which lists the enabled ones."""
     return connection.call("SaslHandshake", version, mechanism=mechanism)
 
 
 def authenticate(connection: Connection, token: bytes, version: int = NEWEST) -> Struct:
-    """Send one token of the exchange in a SaslAuthenticate request (KIP-152)."""
+    """Send one token of the exchange in a SaslAuthenticate request; return the response, whatever
+    it says (KIP-152)."""
     return connection.call("SaslAuthenticate", version, auth_bytes=token)
 
 

@@ -279,7 +279,8 @@ class Play:
         group.is_synced = True
 
     def heartbeat(self, number: int, behind: int) -> None:
-        """Send a heartbeat of this generation, or of an older one, which is refused."""
+        """Send a heartbeat of this generation, accepted if the assignment is known, or of an older
+        one, which is refused."""
         group, member = self._with_member(number)
         error = member.heartbeat(generation_id=group.generation - behind)
         if behind:
@@ -377,7 +378,7 @@ class Play:
 
 def play(wire: Wire, steps: str) -> None:
     """Play a sequence written as "send 0 2; send_again 0 1"; raise Deviation where the target
-    differs from the model."""
+    differs from the model, ValueError for an unknown operation."""
     game = Play(wire)
     for step in [words.split() for words in steps.split(";") if words.strip()]:
         perform(game, step[0], *map(int, step[1:]))

@@ -16,7 +16,8 @@ SOURCES, TYPES = range(9), range(10)
 
 
 def created_topics(version: int, asked: Struct, answer: Struct) -> None:
-    """Require the requested partitions and configuration (KIP-525)."""
+    """Require, from version 5 on, that each topic without an error has the requested partitions,
+    replicas and configuration, and each configuration once, with a known source (KIP-525)."""
     if version < 5:
         return
     wanted = {topic.name: topic for topic in asked.topics}
@@ -61,8 +62,8 @@ def created_topics(version: int, asked: Struct, answer: Struct) -> None:
 
 
 def configs(version: int, asked: Struct, answer: Struct) -> None:
-    """Require only the requested keys, no secrets, and synonyms only if the request asked for
-    them."""
+    """Require only the requested keys, each once, with known sources and types, no secrets, and
+    synonyms and documentation only if the request asked for them."""
     wanted = {(r.resource_type, r.resource_name): r for r in asked.resources}
     for found in answer.results:
         if found.error_code != NONE:
@@ -130,7 +131,8 @@ def _entry(version: int, asked: Struct, entry: Struct) -> None:
 
 
 def log_dirs(version: int, asked: Struct, answer: Struct) -> None:
-    """Require sizes that are not negative, and usable bytes that do not exceed the total."""
+    """Require of each log directory without an error a path, sizes and lags that are not negative,
+    and usable bytes that do not exceed the total."""
     for found in answer.results:
         if found.error_code != NONE:
             continue

@@ -10,8 +10,9 @@ ALWAYS_INTERNAL = ("__consumer_offsets", "__transaction_state")
 
 
 def brokers(version: int, asked: Struct, answer: Struct) -> None:
-    """Require broker addresses to which clients can connect, and a controller that is one of
-    them."""
+    """Require at least one broker, each once and with an address to which clients can connect,
+    fenced ones only if the request asked for them, and a controller that is one of them or unknown
+    (-1)."""
     described = hasattr(answer, "endpoint_type")
     if getattr(answer, "error_code", NONE) != NONE:
         return
@@ -40,7 +41,8 @@ def brokers(version: int, asked: Struct, answer: Struct) -> None:
 
 
 def topics(version: int, asked: Struct, answer: Struct) -> None:
-    """Require partitions whose leader, in-sync and offline replicas are among their replicas."""
+    """Require of each topic without an error a name, the right is_internal, all partitions without
+    a gap, and leaders, in-sync and offline replicas that are among the replicas."""
     in_metadata = hasattr(answer, "brokers")
     living = {b.node_id for b in answer.brokers} if in_metadata else None
     for topic in answer.topics:
@@ -205,7 +207,8 @@ def api_versions(version: int, asked: Struct, answer: Struct) -> None:
 
 
 def quorum(version: int, asked: Struct, answer: Struct) -> None:
-    """Require a leader that is a voter, and observers that are not voters."""
+    """Require a leader that is a voter and whose log reaches the high watermark, observers that are
+    not voters, and nodes with addresses, all voters among them."""
     for found in rows(answer, "topics partitions"):
         if found.error_code != NONE:
             continue

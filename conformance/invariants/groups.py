@@ -155,7 +155,8 @@ def committed(version: int, asked: Struct, answer: Struct) -> None:
 
 
 def heartbeat(version: int, asked: Struct, answer: Struct) -> None:
-    """Require an epoch that does not decrease, and no assignment for a member that is refused."""
+    """Require a member id, an epoch that does not decrease (of a member that leaves, its own), an
+    interval above 0, and no assignment for a member that is refused."""
     if answer.error_code != NONE:
         expect_that(answer.assignment is None, "assignment beside an error", "null", "one")
         return

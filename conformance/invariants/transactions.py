@@ -32,7 +32,8 @@ def initialised(version: int, asked: Struct, answer: Struct) -> None:
 
 
 def ended(version: int, asked: Struct, answer: Struct) -> None:
-    """Require the producer's same or next epoch, or a new producer id with epoch 0 (KIP-890)."""
+    """Require, from version 5 on, the producer's same or next epoch, or a new producer id with
+    epoch 0 (KIP-890)."""
     if version < 5 or answer.error_code != NONE:
         return
     told = (answer.producer_id, answer.producer_epoch)

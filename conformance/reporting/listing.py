@@ -74,7 +74,7 @@ class Listed:
 
 
 def all_cases() -> list[Listed]:
-    """Return every case, ordered by area, id and name."""
+    """Import all modules of cases, and return every case, ordered by area, id and name."""
     found = [listed for module in _modules() for listed in cases_of(module)]
     areas = {area: place for place, area in enumerate(AREAS)}
     return sorted(

@@ -37,7 +37,7 @@ class Ending:
 
     def begin(self) -> None:
         """Start the timer of max_time_s, with some seconds in reserve for the removal; a case that
-        runs when it expires is interrupted."""
+        runs when it expires is interrupted. Do nothing without max_time_s."""
         left_s = self.left_s()
         if self.max_time_s is not None and left_s is not None:
             reserve_s = min(HURRIED_S, self.max_time_s * RESERVED_SHARE)
@@ -74,7 +74,7 @@ class Ending:
 
     def note(self, result: str, error: BaseException | None) -> None:
         """Count the failures, and the cases in a row in which the target answered nothing. End the
-        run if either reaches its limit."""
+        run if either reaches its limit. Empty `PATIENCE.answered` for the next case."""
         answered = PATIENCE.answered - ASKED_BEFORE_EACH_CASE
         PATIENCE.answered.clear()
         silent = isinstance(error, NoAnswer) and not answered

@@ -40,7 +40,7 @@ def add_options(parser: pytest.Parser) -> None:
 
 def refuse_impossible(config: pytest.Config) -> None:
     """Raise UsageError for options that are wrong, that contradict each other, or whose file cannot
-    be written."""
+    be written. Create the missing directories of result files."""
     target, bootstrap = config.getoption("--target"), config.getoption("--bootstrap")
     if target and bootstrap:
         raise pytest.UsageError("conformance: give --target or --bootstrap, not both")

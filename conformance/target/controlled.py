@@ -69,7 +69,7 @@ class Guest:
     _principals: set[str] = field(default_factory=set)
 
     def call(self, api: str, version: int | None = None, **fields: Any) -> Struct:
-        """Send one request as this user, by default in the newest version."""
+        """Send one request as this user, by default in the newest version; return the response."""
         return self.connection.call(
             api, self.wire.version(api) if version is None else version, **fields
         )
@@ -81,8 +81,8 @@ class Guest:
         name: str = CLUSTER_NAME,
         **fields: Any,
     ) -> None:
-        """Grant an operation (or deny it, by permission_type), and wait until the broker applies
-        that."""
+        """Grant an operation (or deny it, by permission_type), which must succeed, and wait until
+        the broker applies that."""
         row = acl(
             operation=operation,
             resource_type=resource_type,

@@ -228,7 +228,7 @@ class Examined:
 
     def stop_and_restart(self) -> None:
         """Send SIGTERM, so that the target can shut down cleanly; then start again on the same
-        data."""
+        data. Raise Unsupported if its processes run elsewhere."""
         for member in self._local_cluster().members():
             if member.child is not None:
                 member.child.end(SHUTDOWN_TIMEOUT_S)

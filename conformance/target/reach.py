@@ -284,7 +284,8 @@ def _ask(
 
 def _answer(connection: socket.socket, address: Address, api: str, deadline: float) -> bytes:
     """Return the next frame without its size. The deadline applies to the whole frame. Raise _Late
-    if that passes, _Closed if the connection ends before."""
+    if that passes, _Closed if the connection ends before, and Unreachable for bytes that are no
+    size."""
     received, expected = b"", None
     while expected is None or len(received) < expected:
         remaining = deadline - time.monotonic()

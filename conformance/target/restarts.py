@@ -22,7 +22,7 @@ def leader_epochs(wire: Wire, topic: Topic) -> list[int]:
 @contextmanager
 def restarting(wire: Wire, *topics: Topic) -> Iterator[None]:
     """Let the case stop and start the target in the block, and then wait until these topics have
-    leaders.
+    leaders. Raise Deviation if that takes too long.
 
     A restarted broker may answer for a moment in its old leadership, until the controller has
     noticed that it was gone; only then does it become leader in a new epoch (seen on Apache Kafka
