@@ -257,8 +257,8 @@ class Wire(Brokers):
         acks: int = -1,
         transactional_id: str | None = None,
     ) -> Struct:
-        """Produce bytes (usually an encoded batch) to one partition; return the partition's row of
-        the response."""
+        """Produce bytes (usually a batch) to one partition, by default in the newest version;
+        return the partition's row of the response."""
         version = self.version("Produce") if version is None else version
         body = self.produce_request(
             topic, records, partition=partition, acks=acks, transactional_id=transactional_id
@@ -296,9 +296,9 @@ class Wire(Brokers):
         partition: int = 0,
         **options: Any,
     ) -> Struct:
-        """Fetch one partition; return the partition's row of the response. options: see
-        fetch_request. Raise Deviation if the response as a whole has an error or does not have
-        exactly one topic."""
+        """Fetch one partition (version: by default the newest); return its row of the response.
+        options: see fetch_request. Raise Deviation if the response as a whole has an error or does
+        not have exactly one topic."""
         version = self.version("Fetch") if version is None else version
         body = self.fetch_request(topic, offset, partition=partition, **options)
         answer = self.leader(topic, partition).call("Fetch", version, body)
@@ -377,7 +377,7 @@ class Wire(Brokers):
         return found
 
     def values(self, topic: Topic, *, partition: int = 0) -> list[bytes | None]:
-        """Return the value of every data record of a partition, in offset order."""
+        """Return the value (None: null) of every data record of a partition, in offset order."""
         return [
             record.value
             for batch in self.batches(topic, partition=partition)

@@ -135,8 +135,8 @@ class ConsumerMember:
         return answer
 
     def described(self, version: int | None = None) -> Struct:
-        """Return the group's part of ConsumerGroupDescribe, whatever it says, on the member's
-        connection to the coordinator."""
+        """Return the group's part of ConsumerGroupDescribe (by default in the newest version),
+        whatever it says, on the member's connection to the coordinator."""
         version = self.wire.version("ConsumerGroupDescribe") if version is None else version
         return described(self.connection, self.group, version)
 

@@ -87,7 +87,8 @@ def group_connection(wire: Wire, group: str) -> Connection:
 
 
 def described(connection: Connection, wire: Wire, group: str, version: int | None = None) -> Struct:
-    """Send DescribeGroups for one group, and return its part of the answer, whatever it says."""
+    """Send DescribeGroups for one group, by default in the newest version, and return its part of
+    the answer, whatever it says."""
     version = wire.version("DescribeGroups") if version is None else version
     answer = connection.call("DescribeGroups", version, groups=[group])
     expect([g.group_id for g in answer.groups], [group], "groups described")
@@ -202,7 +203,8 @@ class Member:
         return self.finish_joining()
 
     def ask_to_sync(self, assignments: Mapping[str, bytes] | None = None, **changed: Any) -> None:
-        """Send SyncGroup; the leader passes member id -> assignment."""
+        """Send SyncGroup. assignments: member id -> assignment, which only the leader passes.
+        changed: fields other than this member's own."""
         entries = [
             part("SyncGroup", "SyncGroupRequestAssignment", member_id=member, assignment=assignment)
             for member, assignment in (assignments or {}).items()
@@ -228,7 +230,8 @@ class Member:
         return self.answer_to_sync()
 
     def sync(self, assignments: Mapping[str, bytes] | None = None) -> bytes:
-        """Send SyncGroup, which must succeed; return this member's assignment."""
+        """Send SyncGroup, which must succeed, with the assignments if this member leads; wait for
+        the response, and return this member's assignment."""
         answer = self.try_to_sync(assignments)
         expect(answer.error_code, ErrorCode.NONE, "SyncGroup error")
         return bytes(answer.assignment)

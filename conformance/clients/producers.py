@@ -11,8 +11,8 @@ from reference_impl.wire import ErrorCode, Struct
 def describe_producers(
     wire: Wire, topic: Topic, partition: int = 0, version: int | None = None
 ) -> Struct:
-    """Send DescribeProducers for one partition to its leader (to the last partition's, if the topic
-    has no such partition), and return the partition's row."""
+    """Send DescribeProducers (by default the newest version) for one partition to its leader (to
+    the last partition's, if the topic has no such partition), and return the partition's row."""
     version = wire.version("DescribeProducers") if version is None else version
     entry = part(
         "DescribeProducers", "TopicRequest", name=topic.name, partition_indexes=[partition]

@@ -273,7 +273,7 @@ def acquired(row: Struct) -> list[Acquired]:
 
 
 def values_in(row: Struct) -> dict[int, bytes | None]:
-    """Return offset -> value of the data records in a partition's row."""
+    """Return offset -> value (None: null) of the data records in a partition's row."""
     data, at = bytes(row.records or b""), 0
     found: dict[int, bytes | None] = {}
     while at < len(data):

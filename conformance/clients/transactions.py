@@ -52,9 +52,9 @@ class Producer:
         return Producer.ready(self.wire, beside(self.wire, self.transactional_id, TRANSACTION))
 
     def try_to_init(self, version: int | None = None, **changed: Any) -> Struct:
-        """Send InitProducerId, repeat it while the coordinator is busy, and return the response,
-        whatever it says; do not adopt its id. Raise Unsupported if the broker does not allow the
-        usual time-out."""
+        """Send InitProducerId (by default the newest version), repeat it while the coordinator is
+        busy, and return the response, whatever it says; do not adopt its id. Raise Unsupported if
+        the broker does not allow the usual time-out."""
         fields: dict[str, Any] = {
             "transactional_id": self.transactional_id,
             "transaction_timeout_ms": 60_000,
@@ -128,8 +128,8 @@ class Producer:
         transactional: bool = True,
     ) -> int:
         """Produce one batch of the transaction, again while the coordinator is busy; return the
-        error code. sequence: by default the next one of the partition, which rises with a
-        success."""
+        error code. version: by default the newest before transactions v2 (EXPLICIT). sequence: by
+        default the next one of the partition, which rises with a success."""
         version = self.explicit("Produce") if version is None else version
         at = self.sequences.get((topic.name, partition), 0) if sequence is None else sequence
         records = batch(
@@ -167,7 +167,8 @@ class Producer:
         self.send(topic, *values, partition=partition)
 
     def try_to_end(self, commit: bool, version: int | None = None, **changed: Any) -> Struct:
-        """Send EndTxn, repeat it while the coordinator is busy, and return the response."""
+        """Send EndTxn, by default in the newest version before transactions v2, repeat it while the
+        coordinator is busy, and return the response, whatever it says."""
         version = self.explicit("EndTxn") if version is None else version
         fields: dict[str, Any] = {
             "transactional_id": self.transactional_id,
@@ -220,9 +221,9 @@ def wait_until_ended(wire: Wire, topic: Topic, partition: int = 0) -> None:
 def committed_values(
     wire: Wire, topic: Topic, partition: int = 0, *, version: int | None = None
 ) -> list[bytes | None]:
-    """Return the values that a read_committed consumer delivers from offset 0 to the last stable
-    offset (KIP-98, Consumer): skip a producer's batches between an aborted transaction's first
-    offset and its ABORT marker."""
+    """Return the values (None: null) that a read_committed consumer delivers from offset 0 to the
+    last stable offset (KIP-98, Consumer): skip a producer's batches between an aborted
+    transaction's first offset and its ABORT marker."""
     offset, values = 0, list[bytes | None]()
     while True:
         answer = wire.fetch(

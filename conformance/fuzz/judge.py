@@ -91,8 +91,8 @@ def _is_read_leniently(why: Malformed) -> bool:
 def read_request(
     frame: bytes, advertised: Mapping[str, tuple[int, int]]
 ) -> tuple[str, int, int, Struct | None]:
-    """Return API, version of the answer, correlation id and body of a request; no body for an
-    ApiVersions of an unknown version, which is answered in v0 (KIP-511). Raise Malformed if the
+    """Return API, version of the answer, correlation id and body of a request; the body is None for
+    an ApiVersions of an unknown version, which is answered in v0 (KIP-511). Raise Malformed if the
     target must close the connection."""
     header, start = decode_request_header(frame)
     api = next((name for name in advertised if api_key(name) == header.api_key), None)

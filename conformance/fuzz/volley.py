@@ -67,7 +67,8 @@ class Volley:
     def _once(
         self, frame: bytes, timeout_s: float, used: Connection | None
     ) -> tuple[Outcome, Connection | None]:
-        """Return the outcome, and the connection if it may be used again."""
+        """Return the outcome, and the connection if it may be used again, else None. Without a
+        `used` connection, open one."""
         if used is None:
             try:
                 used = self._connect(ANSWER_S)

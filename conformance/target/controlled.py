@@ -120,14 +120,16 @@ def acl(**fields: Any) -> Struct:
 
 
 def create(wire: Wire, *rows: Struct, version: int | None = None) -> list[int]:
-    """Send CreateAcls for these entries; return the error code of each, in order."""
+    """Send CreateAcls for these entries, by default in the newest version; return the error code of
+    each, in order."""
     answer = wire.call("CreateAcls", version, creations=list(rows))
     return [row.error_code for row in answer.results]
 
 
 def described(wire: Wire, version: int | None = None, **wanted: Any) -> list[Struct]:
-    """Send DescribeAcls with this filter, which must succeed; return the resources in the
-    response."""
+    """Send DescribeAcls (by default the newest version) with this filter, which must succeed;
+    return the resources in the response. Fields of the filter that are not given match
+    everything."""
     answer = wire.call("DescribeAcls", version, **(EVERYTHING | wanted))
     expect(answer.error_code, ErrorCode.NONE, "DescribeAcls error")
     resources: list[Struct] = answer.resources
@@ -135,8 +137,8 @@ def described(wire: Wire, version: int | None = None, **wanted: Any) -> list[Str
 
 
 def delete(wire: Wire, *filters: dict[str, Any], version: int | None = None) -> list[Struct]:
-    """Send DeleteAcls with these filters. Return the result of each, once the broker shows no ACL
-    that matches one whose deletion succeeded."""
+    """Send DeleteAcls with these filters; fields that one lacks match everything. Return the result
+    of each, once the broker shows no ACL that matches one whose deletion succeeded."""
     rows = [part("DeleteAcls", "DeleteAclsFilter", **(EVERYTHING | each)) for each in filters]
     results: list[Struct] = wire.call("DeleteAcls", version, filters=rows).filter_results
     for wanted, result in zip(filters, results, strict=True):

@@ -149,7 +149,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Run the command and return its exit status."""
+    """Run the command and return its exit status. argv: None for the arguments of the process."""
     parser = argparse.ArgumentParser(prog="touchstone serve", description=__doc__)
     add_arguments(parser)
     arguments = parser.parse_args(argv)
@@ -210,7 +210,8 @@ def serve(
     surroundings: Surroundings | None = None,
 ) -> int:
     """Serve until SIGTERM or SIGINT, and return the exit status: 0 after a clean stop, USAGE if the
-    node could not start, FAILED if it had to give up."""
+    node could not start, FAILED if it had to give up. An argument that is None counts as an option
+    that was not given."""
     keep_freed_memory()
     logging.basicConfig(
         stream=sys.stderr, level=logging.INFO, format="%(asctime)s %(levelname)s %(message)s"

@@ -132,7 +132,8 @@ class TransactionalClient:
     def commit_offset(
         self, offset: int, group: str = "g", version: int | None = None, **fields: Any
     ) -> int:
-        """Send TxnOffsetCommit for t-0; return the partition's error code."""
+        """Send TxnOffsetCommit for t-0, by default in the version of `versions`; return the
+        partition's error code."""
         of = request_definition(ApiKey.TXN_OFFSET_COMMIT)
         row = of.struct(
             "TxnOffsetCommitRequestPartition",

@@ -246,7 +246,8 @@ def decode_request(
     frame: bytes | bytearray | memoryview, kafka_version: str | None = None
 ) -> tuple[RequestHeader, Struct]:
     """Return (header, body) of a request without its size; bytes after the body are ignored, as
-    brokers do (WIRE-21). Raise Malformed if the bytes are no request."""
+    brokers do (WIRE-21). kafka_version: None for the newest that has this API version. Raise
+    Malformed if the bytes are no request."""
     view = memoryview(frame)
     header, start = decode_request_header(view)
     definition = _of_api("request", header.api_key, header.api_version, kafka_version)
@@ -278,8 +279,9 @@ def encode_response_parts(
 ) -> list[Any]:
     """Return a response as parts, for a sender whose `records` are elsewhere. A field of type
     records may then hold any object that has a length (such as a slice of a file). This object
-    becomes a part of its own, and the sender must write that many bytes in its place. Raise
-    TooManyElements if the arrays of the body have more than elements_max elements."""
+    becomes a part of its own, and the sender must write that many bytes in its place.
+    kafka_version: None for the newest that has this API version. Raise TooManyElements if the
+    arrays of the body have more than elements_max elements."""
     of = _of_api("response", api_key, api_version, kafka_version)
     parts = of.encode_parts(body, api_version, elements_max)
     tags = b"\0" if response_header_version(api_key, api_version) else b""
@@ -308,8 +310,8 @@ def decode_response(
     api_version: int,
     kafka_version: str | None = None,
 ) -> tuple[int, Struct]:
-    """Return (correlation id, body) of a response without its size. Raise Malformed if the bytes
-    are not exactly that."""
+    """Return (correlation id, body) of a response without its size. kafka_version: None for the
+    newest that has this API version. Raise Malformed if the bytes are not exactly that."""
     view = memoryview(frame)
     correlation_id, start = decode_response_header(view, api_key, api_version)
     definition = _of_api("response", api_key, api_version, kafka_version)

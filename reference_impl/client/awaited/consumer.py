@@ -68,15 +68,17 @@ class Consumer:
         self, topics: Iterable[str], listener: RebalanceListener | None = None
     ) -> None:
         """Subscribe to these topics in place of earlier ones. The next `poll` joins the group,
-        which assigns their partitions; the listener hears of each change."""
+        which assigns their partitions; the listener hears of each change. Raise IllegalState
+        without group.id, or while partitions are assigned."""
         self._listener = listener
         await self._driver.call(calls.Subscribe(frozenset(topics), listener is not None))
 
     async def subscribe_pattern(
         self, pattern: str, listener: RebalanceListener | None = None
     ) -> None:
-        """Subscribe to all topics whose names match the pattern; needs
-        `group.protocol=consumer`."""
+        """Subscribe to all topics whose whole names match the pattern (RE2/J), which the broker
+        evaluates; the listener hears of each change. Raise IllegalState without
+        `group.protocol=consumer`, or while topics are subscribed by name."""
         self._listener = listener
         await self._driver.call(calls.SubscribePattern(pattern, listener is not None))
 

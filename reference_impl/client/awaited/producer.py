@@ -59,8 +59,8 @@ class Producer:
         timestamp_ms: int | None = None,
         headers: Sequence[Header] = (),
     ) -> RecordMetadata:
-        """Send a record, wait until it is acknowledged, and return its place in the log. Raise
-        SendError if it fails."""
+        """Send a record as `send_soon` does, wait until it is acknowledged, and return its place in
+        the log. Raise SendError if it fails."""
         return await self.send_soon(
             topic, value, key=key, partition=partition, timestamp_ms=timestamp_ms, headers=headers
         )

@@ -83,8 +83,7 @@ class Coordinators:
     ) -> None:
         """Send a request to the coordinator of this key, once it is found. If it does not answer,
         forget it, since it may have moved, and call `on_failure`: the next request looks for the
-        coordinator again.
-        """
+        coordinator again. timeout_ms: None for request.timeout.ms."""
 
         def failed(failure: Failure) -> None:
             if not failure.is_unsupported:

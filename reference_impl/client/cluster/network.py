@@ -96,7 +96,8 @@ class Network(Links):
         expects_answer: bool = True,
     ) -> None:
         """Send a request to a broker, in the newest version within the bounds that both sides
-        support."""
+        support. Call `on_failure` if there is none, or if the connection breaks or the time is
+        over. timeout_ms: None for request.timeout.ms."""
         self.link(node, lane).ask(
             Query(
                 api_key,

@@ -107,8 +107,8 @@ class Server:
         sys.setswitchinterval(ASIDE_S)
 
     async def listen(self, listener: Listener, tls: ssl.SSLContext | None = None) -> int:
-        """Bind the listener, without accepting connections yet, and return its port. Raise OSError
-        if the address cannot be bound."""
+        """Bind the listener, without accepting connections yet, and return its port. tls: None for
+        connections in plain text. Raise OSError if the address cannot be bound."""
         bound = await asyncio.get_running_loop().create_server(
             asyncio.Protocol,
             listener.endpoint.host or None,

@@ -126,8 +126,8 @@ class Batches:
 
 
 def _encoded(batch: RecordBatch) -> bytes:
-    """Encode the batch; if its maximum timestamp does not fit into an int64, use the base
-    timestamp."""
+    """Encode the batch; if its maximum timestamp does not fit into an int64, first set that to the
+    base timestamp."""
     try:
         return batch.encode()
     except struct.error:

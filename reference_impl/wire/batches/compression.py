@@ -68,7 +68,7 @@ def compress_pieces(
     kind: int, pieces: Iterable[bytes], level: int | None = None
 ) -> Iterator[bytes]:
     """Yield the compressed data for input that comes in pieces, at least one output for each piece.
-    Raise CorruptRecord for an unknown kind."""
+    level: None for the codec's default. Raise CorruptRecord for an unknown kind."""
     compressor = _COMPRESSORS.get(kind)
     if compressor is None:
         raise CorruptRecord(

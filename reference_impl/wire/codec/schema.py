@@ -149,7 +149,8 @@ class Definition:
 def compile_field(
     field: Field, version: int, flexible: bool, budget: Budget | None = None
 ) -> Codec:
-    """Return the codec of one field in one version."""
+    """Return the codec of one field in one version. budget: counts elements of arrays, unless it is
+    None."""
     if field.flexible is not None:
         flexible = version in field.flexible
     nullable = version in field.nullable
@@ -173,7 +174,8 @@ def compile_field(
 def compile_struct(
     struct: StructType, version: int, flexible: bool, budget: Budget | None = None
 ) -> Codec:
-    """Return the codec of one struct in one version."""
+    """Return the codec of one struct in one version. budget: counts elements of arrays, unless it
+    is None."""
     plain: list[tuple[str, Codec]] = []
     tagged: dict[int, Known] = {}
     absent: list[Field] = []

@@ -185,8 +185,8 @@ class Transactions:
             self._fail_calls(error)
 
     def fail_for_good(self, error: ClientError) -> None:
-        """Enter the fatal state, and fail all pending calls: the producer can only be closed
-        afterwards."""
+        """Enter the fatal state, mark the error as fatal, and fail all pending calls with it: the
+        producer can only be closed afterwards."""
         if self.state == State.FATAL_ERROR:
             return
         self.state = next_state(self.state, Move.FATAL_ERROR)
@@ -239,7 +239,8 @@ class Transactions:
 
     def _is_good(self, code: int, doing: str, key: Key | None = None) -> bool:
         """Return True if an answer has no error. Otherwise repeat the request, abort or give up, as
-        the error demands, and return False."""
+        the error demands, and return False. key: the coordinator that answered, None for that of
+        the transaction."""
         if code == ErrorCode.NONE:
             self._questions.backoff.succeed()
             return True
