@@ -117,7 +117,7 @@ class Brokers:
 
     def call(self, api: str, version: int | None = None, **fields: Any) -> Struct:
         """Send one request to the bootstrap broker, by default in the newest version; return the
-        response."""
+        response. Raise Unsupported if the API is not advertised."""
         return self.bootstrap.call(api, self.version(api) if version is None else version, **fields)
 
 

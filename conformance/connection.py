@@ -103,7 +103,8 @@ class Connection:
     def send(
         self, api: str, version: int, body: Struct, *, client_id: str | None = "touchstone"
     ) -> int:
-        """Send a request without waiting, and return its correlation id."""
+        """Send a request without waiting, and return its correlation id. Raise Unsupported if the
+        terms of the examination forbid it."""
         if api == "Metadata" and body.topics and (version < 4 or body.allow_auto_topic_creation):
             TERMS.require("produce", "Metadata that may create topics")
         correlation_id = next(_CORRELATION)
@@ -130,9 +131,10 @@ class Connection:
 
     def receive(self, api: str, version: int, awaited: int | None = None) -> tuple[int, Struct]:
         """Return the next response as (correlation id, body), checked against its request. Raise
-        NoAnswer, which names the API; Malformed if it cannot be decoded; or Deviation if it has
-        another correlation id than `awaited` (or than that of the oldest unanswered request), or
-        contradicts its request. A broken invariant is put off to the end of the case."""
+        NoAnswer, which names the API; ConnectionClosed if the connection ends before; Malformed if
+        it cannot be decoded; or Deviation if it has another correlation id than `awaited` (or than
+        that of the oldest unanswered request), or contradicts its request. A broken invariant is
+        put off to the end of the case."""
         bound_s = PATIENCE.timeout_s(api, self.timeout_s)
         try:
             frame = self.receive_frame(bound_s)

@@ -54,7 +54,8 @@ class ConsumerMember:
 
     @staticmethod
     def stable(wire: Wire, *topics: Topic, **fields: Any) -> ConsumerMember:
-        """Return the only member of a group, which owns every partition of its topics."""
+        """Let a member join, and return it once it is the only member of a stable group and owns
+        every partition of its topics."""
         member = ConsumerMember.of(wire, *topics, **fields)
         member.join()
         settle(member)
@@ -206,7 +207,8 @@ def settle(*members: ConsumerMember) -> None:
 def settled_pair(
     wire: Wire, *topics: Topic, **fields: Any
 ) -> tuple[ConsumerMember, ConsumerMember]:
-    """Return the two members of a stable group that share the partitions of these topics."""
+    """Let two members join a group, and return them once it is stable and they share the partitions
+    of these topics."""
     first = ConsumerMember.stable(wire, *topics, **fields)
     second = first.partner()
     second.join()

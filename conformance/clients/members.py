@@ -124,7 +124,8 @@ class Member:
 
     @staticmethod
     def stable(wire: Wire, group: str = "", **fields: Any) -> Member:
-        """Return the only member of a Stable group, with assignment b"mine"."""
+        """Let a member join and sync, and return it, the only one of a Stable group, with
+        assignment b"mine"."""
         member = Member.of(wire, group, **fields)
         member.join()
         member.sync({member.member_id: b"mine"})

@@ -87,8 +87,8 @@ class ShareMember:
         version: int | None = None,
         configs: Mapping[str, str] | None = None,
     ) -> ShareMember:
-        """Return the only member of a new group, with all partitions of its topics. reset: where
-        the group starts to read a partition; None: as the broker's default says."""
+        """Let a member join a new group, and return it once it has all partitions of its topics.
+        reset: where the group starts to read a partition; None: as the broker's default says."""
         member = ShareMember.of(wire, *topics, version=version)
         told = {} if reset is None else {"share.auto.offset.reset": reset}
         set_group(wire, member.group, told | dict(configs or {}))
@@ -96,7 +96,7 @@ class ShareMember:
         return member
 
     def partner(self) -> ShareMember:
-        """Return another member of the same group, which has joined and owns all partitions of the
+        """Let another member join the same group, and return it once it owns all partitions of the
         topics, too."""
         other = ShareMember.of(self.wire, *self.topics, group=self.group, version=self.version)
         other.join()

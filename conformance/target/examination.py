@@ -209,7 +209,8 @@ class Examined:
         self._restart()
 
     def start_again(self, broker_id: int) -> None:
-        """Start the node of one broker again after a kill; leave the others as they are."""
+        """Start the node of one broker again after a kill; leave the others as they are. Raise
+        Unsupported if the processes run elsewhere."""
         number = self.number_of(broker_id)
         for member in self._local_cluster().members():
             if member.number == number:

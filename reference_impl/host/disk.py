@@ -103,7 +103,8 @@ class DiskFile:
             os.truncate(self.path, self._size)
 
     def read(self, position: int, size: int) -> bytes:
-        """Return `size` bytes from `position`, or fewer only at the end of the file."""
+        """Return `size` bytes from `position`, or fewer only at the end of the file. Raise
+        StorageError if that fails."""
         try:
             descriptor = self._disk.descriptor(self)
             data = os.pread(descriptor, size, position)
@@ -117,14 +118,14 @@ class DiskFile:
                 raise error
 
     def descriptor(self) -> int:
-        """Return an open descriptor, which `Disk` owns: it is valid until the next use of any
-        file."""
+        """Return an open descriptor, which `Disk` owns: it is valid until the next use of any file.
+        Raise StorageError if the file cannot be opened."""
         with _speaking(self.path):
             return self._disk.descriptor(self)
 
     def duplicate(self) -> int:
         """Return a new descriptor, which the caller must close; it stays valid when the file is
-        deleted."""
+        deleted. Raise StorageError if the file cannot be opened."""
         with _speaking(self.path):
             return os.dup(self._disk.descriptor(self))
 
@@ -133,13 +134,14 @@ class DiskFile:
         return self._size
 
     def truncate(self, size: int) -> None:
-        """Cut the file to this size."""
+        """Cut the file to this size, without a sync. Raise StorageError if that fails."""
         with _speaking(self.path):
             os.ftruncate(self._disk.descriptor(self), size)
         self._size = min(self._size, size)
 
     def sync(self) -> None:
-        """Sync the file; return when its content and size are on the medium."""
+        """Sync the file; return when its content and size are on the medium. Raise StorageError if
+        that fails."""
         with _speaking(self.path):
             os.fdatasync(self._disk.descriptor(self))
 
@@ -206,7 +208,8 @@ class Disk:
             return DiskFile(self, path, 0)
 
     def read_file(self, path: str) -> bytes:
-        """Read the whole content of a small file."""
+        """Return the whole content of a small file. Raise StorageError if it does not exist or is
+        not a regular file."""
         with _speaking(path):
             _regular_size(path)
             with open(path, "rb") as file:
@@ -215,7 +218,7 @@ class Disk:
     def write_atomically(self, path: str, data: Buffer, *, sync: bool = True) -> None:
         """Write to a temporary file and rename it to `path` (Utils.atomicMoveWithFallback). With
         `sync`, sync the file before that, and the directory after it. After an error remove the
-        temporary file."""
+        temporary file, and raise StorageError."""
         beside = path + ".tmp"
         with _speaking(path):
             try:
@@ -233,7 +236,8 @@ class Disk:
                 self.sync_directory(os.path.dirname(path) or ".")
 
     def list(self, path: str) -> list[str]:
-        """Return the names in a directory, sorted."""
+        """Return the names in a directory, sorted. Raise StorageError if there is no such
+        directory."""
         with _speaking(path):
             return sorted(os.listdir(path))
 
@@ -248,13 +252,14 @@ class Disk:
             os.makedirs(path, exist_ok=True)
 
     def rename(self, old: str, new: str) -> None:
-        """Rename a file or directory durably."""
+        """Rename a file or directory durably, in place of a file of the new name. Raise
+        StorageError if that fails."""
         with _speaking(old):
             os.rename(old, new)
         self.sync_directory(os.path.dirname(new) or ".")
 
     def delete(self, path: str) -> None:
-        """Remove a file, if it exists."""
+        """Remove a file, if it exists, without a sync of its directory."""
         with _speaking(path):
             try:
                 os.unlink(path)
@@ -277,7 +282,8 @@ class Disk:
         return Space(usage.f_blocks * usage.f_frsize, usage.f_bavail * usage.f_frsize)
 
     def sync_directory(self, path: str) -> None:
-        """Sync a directory; return when its entries would survive a loss of power."""
+        """Sync a directory; return when its entries would survive a loss of power. Raise
+        StorageError if that fails."""
         with _speaking(path):
             descriptor = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
             try:

@@ -231,8 +231,8 @@ def encode_request(
 def encode_request_header(
     api_key: int, api_version: int, correlation_id: int, client_id: str | None
 ) -> bytes:
-    """Return the header of a request, in the header version that belongs to the request's
-    version."""
+    """Return the header of a request, in the header version that belongs to the request's version.
+    Raise Malformed for an unknown api key."""
     header_version = request_header_version(api_key, api_version)
     if header_version == 0:
         return struct.pack(">hhi", api_key, api_version, correlation_id)
@@ -280,8 +280,9 @@ def encode_response_parts(
     """Return a response as parts, for a sender whose `records` are elsewhere. A field of type
     records may then hold any object that has a length (such as a slice of a file). This object
     becomes a part of its own, and the sender must write that many bytes in its place.
-    kafka_version: None for the newest that has this API version. Raise TooManyElements if the
-    arrays of the body have more than elements_max elements."""
+    kafka_version: None for the newest that has this API version. Raise Malformed if no table has
+    this version or a value does not fit, TooManyElements if the arrays of the body have more than
+    elements_max elements."""
     of = _of_api("response", api_key, api_version, kafka_version)
     parts = of.encode_parts(body, api_version, elements_max)
     tags = b"\0" if response_header_version(api_key, api_version) else b""

@@ -130,7 +130,8 @@ class SlowSender:
 
 
 def conversation(case: Case) -> None:
-    """Send plausible requests one after the other, with values from earlier responses."""
+    """Send plausible requests one after the other, with values from earlier responses. Raise
+    Violation for a wrong one."""
     story: list[int] = []
     if case.random.random() < 0.7:
         story = [api for api in case.random.choice(STORIES) if api in case.frames.served]
@@ -146,7 +147,8 @@ def conversation(case: Case) -> None:
 
 
 def broken(case: Case) -> None:
-    """Send requests with one piece broken, each on its own connection."""
+    """Send requests with one piece broken, each on its own connection. Raise Violation if one is
+    treated wrongly."""
     for _ in range(case.random.randint(1, 6)):
         with case.connect() as client:
             frame = case.frames.broken(case.frames.any_api())
@@ -155,7 +157,8 @@ def broken(case: Case) -> None:
 
 
 def pipelined(case: Case) -> None:
-    """Send many requests at once, one of which may be broken; they must be answered in order."""
+    """Send many requests at once, one of which may be broken; raise Violation unless they are
+    answered in order."""
     count = case.random.choice((2, 5, 20, 50))
     apis = [case.frames.any_api() for _ in range(count)]
     frames = [case.frames.whole(api) for api in apis]
@@ -178,7 +181,7 @@ def unread(case: Case) -> None:
 
 def garbled(case: Case) -> None:
     """Send bytes that are not a request: the broker must close the connection, or wait until the
-    client does."""
+    client does, and raise Violation if it stays open."""
     with case.connect() as client:
         case.send(client, garbage(case.random, MAX_FRAME_BYTES))
         client.socket.shutdown(socket.SHUT_WR)
@@ -186,7 +189,8 @@ def garbled(case: Case) -> None:
 
 
 def half_closed(case: Case) -> None:
-    """Half-close a connection, perhaps in the middle of a request."""
+    """Half-close a connection, perhaps in the middle of a request. Raise Violation if the broker
+    does not close it then."""
     frame = case.frames.whole(case.frames.any_api())
     data = frame.framed * case.random.choice((1, 3))
     if case.random.random() < 0.5:

@@ -149,9 +149,9 @@ def fuzz(
     cases: int | None = None,
     say: Callable[[str], None] = print,
 ) -> Outcome:
-    """Attack a fresh broker and return the outcome; a misbehaviour of the broker does not raise.
-    first: the number of the first case; cases: how many to run, None for as many as the seconds
-    allow."""
+    """Attack a fresh broker and return the outcome; a violation in a case does not raise, but
+    Violation is raised if the broker gets no coordinators at first. first: the number of the first
+    case; cases: how many to run, None for as many as the seconds allow."""
     with tempfile.TemporaryDirectory(prefix="touchstone-fuzz-") as scratch:
         broker = Broker(Path(scratch) / "data")
         try:

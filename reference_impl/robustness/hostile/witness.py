@@ -139,7 +139,8 @@ class Worker:
     waits_s: list[float] = field(default_factory=list)
 
     def begin(self) -> None:
-        """Create the topic, get a producer id, write the first record, and print the topic's id."""
+        """Create the topic, get a producer id, write the first record, and print the topic's id.
+        Raise AssertionError if the broker refuses one of these."""
         of = request_definition(ApiKey.CREATE_TOPICS)
         configs = [
             of.struct("CreatableTopicConfig", name=name, value=value)
@@ -161,7 +162,8 @@ class Worker:
         tell(topic_id=str(created.topic_id))
 
     def run(self) -> None:
-        """Write records and read them back, now and then, until standard input is closed."""
+        """Write records and read them back, now and then, until standard input is closed. Raise
+        AssertionError for a wrong answer."""
         told_s = time.monotonic()
         while not select.select([sys.stdin], [], [], PACE_S)[0]:
             self._write()

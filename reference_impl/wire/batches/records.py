@@ -305,7 +305,7 @@ class RecordBatch:
 
     def encode(self, level: int | None = None) -> bytes:
         """Return the bytes of the batch. level: the compression level, None for the codec's
-        default."""
+        default. Raise CorruptRecord for an unused codec."""
         payload = compress(self.attributes & 7, encode_records(self.records), level)
         last = self.last_offset_delta
         if last is None:

@@ -165,7 +165,8 @@ def checked_length(length: int, kind: str, nullable: bool) -> None:
 
 
 def string(flexible: bool, nullable: bool) -> Codec:
-    """Return the codec of text: a length in bytes, then UTF-8 of at most STRING_BYTES_MAX bytes."""
+    """Return the codec of text: a length in bytes, then UTF-8 of at most STRING_BYTES_MAX bytes. It
+    raises Malformed for longer text, and for null unless that is allowed."""
     read_length, write_length, length_size, _ = length_codec("string", flexible)
     null = encoded_length("string", flexible, -1)
 
@@ -273,7 +274,7 @@ def join_parts(out: list[Any], begin: int) -> None:
 
 def array(item: Codec, flexible: bool, nullable: bool, budget: Budget | None = None) -> Codec:
     """Return the codec of an array: a count, then that many items. budget: loses as many elements
-    as each array has, unless it has only one."""
+    as each array has, unless it has only one, until it raises TooManyElements."""
     read_count, write_count, count_size, _ = length_codec("array", flexible)
     read_item, write_item, item_size, _ = item
     item_size = max(1, item_size)

@@ -210,7 +210,7 @@ def tags_reader(
     tagged: dict[int, Known], budget: Budget | None
 ) -> Callable[[memoryview, int, Struct], int]:
     """Return a reader of the tagged fields: a count, then (tag, size, bytes) in ascending order of
-    tag."""
+    tag. It stores them in the message, and raises Malformed for another order or a wrong size."""
 
     def read(buffer: memoryview, position: int, message: Struct) -> int:
         count, position = read_uvarint(buffer, position)
