@@ -42,7 +42,8 @@ NOW_MS = 1_700_000_000_000
 
 
 def batches() -> Iterator[tuple[str, bytes]]:
-    """Yield (what is wrong, the bytes of the batch)."""
+    """Yield (what is wrong, the bytes of the batch): first a valid batch, "unchanged", then each
+    wrong one."""
     whole = _sound()
     yield "unchanged", whole
     yield from _headers(whole)
@@ -111,7 +112,8 @@ def _of_records(record: bytes, *, whole_length: bool = True) -> bytes:
 
 
 def _payloads() -> Iterator[tuple[str, bytes]]:
-    """Yield batches of each codec whose payload is cut, random, of another codec, or empty."""
+    """Yield (what is wrong, batch) for each codec: first a valid batch, then payloads that are cut,
+    of zeros, not compressed, empty, doubled, followed by junk, or have a flipped bit."""
     for codec in list(Compression)[1:]:
         whole = _sound(codec)
         name = f"payload of {codec.name.lower()}"

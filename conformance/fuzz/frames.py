@@ -73,8 +73,9 @@ class FrameFuzz:
     # --- what is sent -----------------------------------------------------------------------------
 
     def systematic(self) -> Iterator[Mutant]:
-        """Yield every mutant of every API that the target and this suite know, in the first and the
-        last version: of a small request, and of one with an element in each array."""
+        """Yield the wrong batches, then every mutant of every API that the target and this suite
+        know (on a cluster that was not started here, without OUTLASTING), in the first and the last
+        version: of a small request, and of one with an element in each array."""
         yield from self.of_batches()
         for api, version, body in self._requests():
             yield from mutants(api, version, body)

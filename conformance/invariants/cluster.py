@@ -11,8 +11,8 @@ ALWAYS_INTERNAL = ("__consumer_offsets", "__transaction_state")
 
 def brokers(version: int, asked: Struct, answer: Struct) -> None:
     """Require at least one broker, each once and with an address to which clients can connect,
-    fenced ones only if the request asked for them, and a controller that is one of them or unknown
-    (-1)."""
+    fenced ones only if the request asked for them, a controller that is one of them or unknown
+    (-1), and no empty cluster id."""
     described = hasattr(answer, "endpoint_type")
     if getattr(answer, "error_code", NONE) != NONE:
         return

@@ -18,8 +18,8 @@ LEAVES = (-1, -2)
 
 
 def joined(version: int, asked: Struct, answer: Struct) -> None:
-    """Require a generation, a protocol that the member offered, and a member list for the leader
-    only."""
+    """Require a generation, a member id, a protocol that the member offered, and a member list for
+    the leader only; beside an error, only that there are no members."""
     if answer.error_code != NONE:
         expect_that(not answer.members, "members beside an error", "none", len(answer.members))
         return
@@ -174,7 +174,7 @@ def heartbeat(version: int, asked: Struct, answer: Struct) -> None:
 
 
 def _assigned(assignments: Iterable[Struct], what: str) -> None:
-    """Require each partition once, and topics with an id."""
+    """Require each partition once, and topics with an id and at least one partition."""
     for assignment in assignments:
         once_each((topic.topic_id for topic in assignment.topic_partitions), f"topics of an {what}")
         for topic in assignment.topic_partitions:
@@ -188,7 +188,8 @@ def _assigned(assignments: Iterable[Struct], what: str) -> None:
 
 
 def described8(version: int, asked: Struct, answer: Struct) -> None:
-    """Require epochs in a valid order, and no partition assigned to two members."""
+    """Require epochs in a valid order, an assignor, members only in states that have members, and
+    no partition that two members have, or have as their target."""
     for group in answer.groups:
         if not is_found(group, CONSUMER_STATES):
             continue

@@ -45,7 +45,7 @@ def described_acls(version: int, asked: Struct, answer: Struct) -> None:
 
 
 def deleted_acls(version: int, asked: Struct, answer: Struct) -> None:
-    """Require that each deleted entry matches its filter."""
+    """Require that each deleted entry matches its filter, and is named once for it."""
     for wanted, found in zip(asked.filters, answer.filter_results, strict=False):
         entries = []
         for acl in found.matching_acls:

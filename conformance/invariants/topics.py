@@ -57,8 +57,8 @@ def new_leaders(version: int, asked: Struct, answer: Struct) -> None:
 
 
 def fetched_partitions(version: int, asked: Struct, answer: Struct) -> None:
-    """Require offsets in their ranges, and default values in fields that are not meant for
-    consumers. `moments` compares the offsets with each other."""
+    """Require offsets in their ranges, no records beside an error, and default values in fields
+    that are not meant for consumers. `moments` compares the offsets with each other."""
     expect_that(
         answer.error_code == NONE or not answer.responses,
         "partitions beside an error",

@@ -343,7 +343,8 @@ def _is_configured(target: str | None) -> bool:
 
 def advertised_versions(bootstrap: str) -> dict[str, tuple[int, int]]:
     """Return API name -> (first, last) version that the first broker of these addresses advertises
-    (ApiVersions v0), for the APIs that this suite knows."""
+    (ApiVersions v0), for the APIs that this suite knows. Raise OSError, ConnectionClosed, Malformed
+    or Deviation if it does not answer correctly."""
     connection = Connection(*addresses(bootstrap)[0], access=access_of(bootstrap))
     try:
         answer = connection.call("ApiVersions", 0)

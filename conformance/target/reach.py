@@ -64,10 +64,11 @@ class _Late(_Unfinished):
 
 
 def reachable(addresses: Sequence[Address], timeout_s: float = REACH_TIMEOUT_S) -> list[Address]:
-    """Return the addresses at which a Kafka answers. Raise Unreachable if there is none.
+    """Return the addresses at which a Kafka answers. Raise Unreachable if there is none, or if a
+    broker that one of them advertises accepts no connection.
 
-    Every broker in their Metadata must be reachable, too, since cases connect to the leaders of
-    partitions and to the coordinators of groups.
+    Every broker in their Metadata is needed, since cases connect to the leaders of partitions and
+    to the coordinators of groups.
     """
     found: list[Address] = []
     causes: list[str] = []

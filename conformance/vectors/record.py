@@ -67,7 +67,8 @@ def of_broker(wire: Wire) -> Iterator[str]:
 
 
 def of_controller(wire: Wire) -> Iterator[str]:
-    """Yield a line for each API that only the controller's listener answers."""
+    """Yield a line for each API and version that only the controller's listener answers, for a
+    cluster or node that does not exist; leave out the APIs that name neither."""
     told = at_active(wire).call("ApiVersions", 0).api_keys
     for row in told:
         api = CAMEL.get(ApiKey(row.api_key)) if row.api_key in {*ApiKey} else None

@@ -19,8 +19,8 @@ class AccessError(OSError):
 
 
 def connect(address: tuple[str, int], timeout_s: float) -> socket.socket:
-    """Return a connection to the address, opened with the Access that it carries. Raise OSError;
-    LoginRefused and AccessError are subclasses of it."""
+    """Return a connection to the address, opened with the Access that it carries. Raise OSError if
+    that fails or takes longer than timeout_s; LoginRefused and AccessError are subclasses of it."""
     deadline = time.monotonic() + timeout_s
     connection = socket.create_connection((address[0], address[1]), timeout=timeout_s)
     access = access_of(address)

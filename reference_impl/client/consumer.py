@@ -202,8 +202,9 @@ class Consumer(Machine):
         self._kernel.after(call.timeout_ms, ("poll ends",), lambda: None)
 
     def _commit_if_due(self, membership: GroupMember) -> None:
-        """Commit the positions if `enable.auto.commit` is due. By polling again, the application
-        shows that it is done with the records of earlier polls."""
+        """Commit the positions if `enable.auto.commit` is due and no partition is changing hands,
+        and do not wait. By polling again, the application shows that it is done with the records of
+        earlier polls."""
         if not self._config["enable.auto.commit"] or not membership.may_read:
             return
         if self._kernel.monotonic_ms >= self._commit_due_ms:

@@ -86,8 +86,8 @@ def settings_of_nodes(
 def options_of_nodes(
     settings: Mapping[int, Mapping[str, str]], data: Path, cluster_id: str | None, bug: str | None
 ) -> dict[int, list[str]]:
-    """Write the settings of each node to a file, and return the command-line options of each
-    node."""
+    """Write the settings of each node to a file, and return the command-line options of each node.
+    cluster_id: None for the one that a node's directory has, or a new one."""
     owner = cluster_id or _cluster_id(data, len(settings))
     found = {}
     for node, own in settings.items():

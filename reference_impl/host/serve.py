@@ -209,9 +209,9 @@ def serve(
     bug: str | None = None,
     surroundings: Surroundings | None = None,
 ) -> int:
-    """Serve until SIGTERM or SIGINT, and return the exit status: 0 after a clean stop, USAGE if the
-    node could not start, FAILED if it had to give up. An argument that is None counts as an option
-    that was not given."""
+    """Log to standard error, serve until SIGTERM or SIGINT, and return the exit status: 0 after a
+    clean stop, USAGE if the node could not start, FAILED if it had to give up. An argument that is
+    None counts as an option that was not given."""
     keep_freed_memory()
     logging.basicConfig(
         stream=sys.stderr, level=logging.INFO, format="%(asctime)s %(levelname)s %(message)s"

@@ -51,7 +51,8 @@ class BrokerProcess:
             self.wait_until_ready()
 
     def wait_until_ready(self) -> None:
-        """Wait until the broker serves. Raise AssertionError if that takes far too long."""
+        """Wait until the broker serves, and remember its address. Kill it and raise AssertionError
+        if it ends or that takes far too long."""
         assert self.process.stdout is not None
         readable, _, _ = select.select([self.process.stdout], [], [], PATIENCE_S)
         line = self.process.stdout.readline() if readable else ""
@@ -158,7 +159,8 @@ class RawClient:
         self.send(ApiKey.FETCH, 12, max_wait_ms=max_wait_ms, **fields)
 
     def read_all(self, topic: str, offset: int = 0) -> list[str]:
-        """Read every value of partition 0 from this offset; a null value counts as an empty one."""
+        """Return every value of partition 0 from the batch with this offset on, those of control
+        records, too; a null value counts as an empty one."""
         found: list[str] = []
         while True:
             self.send_fetch(topic, offset)

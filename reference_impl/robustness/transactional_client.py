@@ -54,7 +54,8 @@ class TransactionalClient:
         self.producer_id, self.epoch = answer.producer_id, answer.producer_epoch
 
     def add(self, topic: str = "t", *indexes: int, version: int = 3) -> int:
-        """Send AddPartitionsToTxn; return the error code of the first partition."""
+        """Send AddPartitionsToTxn for these partitions, by default for 0; return the error code of
+        the first."""
         of = request_definition(ApiKey.ADD_PARTITIONS_TO_TXN)
         answer = self.world.call(
             ApiKey.ADD_PARTITIONS_TO_TXN,
@@ -171,8 +172,8 @@ def committed_offset(
 
 
 def read_committed(world: Conversation, topic: str = "t", partition: int = 0) -> list[str]:
-    """Return the values that a consumer with isolation.level=read_committed would deliver (KIP-98,
-    Fetcher.java)."""
+    """Return the values that a consumer with isolation.level=read_committed would deliver, null
+    values as empty ones (KIP-98, Fetcher.java)."""
     found: list[str] = []
     offset = 0
     while True:

@@ -20,7 +20,8 @@ class BreakAtSequenceWrap(Rules):
     """
 
     def check_sequence(self, partition: Partition, batch: ValidatedBatch) -> None:
-        """Refuse every sequence below the producer's last, also the 0 after 2^31 - 1."""
+        """Refuse every sequence below the producer's last in its epoch, also the 0 after 2^31 -
+        1."""
         super().check_sequence(partition, batch)
         entry = partition.log.producer_state.entry(batch.header.producer_id)
         if entry is None or not entry.batches:

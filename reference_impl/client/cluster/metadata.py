@@ -106,9 +106,9 @@ class Metadata:
         return (node, leader.epoch) if node is not None else None
 
     def saw_epoch(self, partition: TopicPartition, leader_epoch: int) -> None:
-        """Note a leader epoch that a record has, and refresh the metadata if they are older. Before
-        the first Metadata answer it is ignored: the topic may have been created again since
-        (Metadata.updateLastSeenEpochIfNewer)."""
+        """Note a leader epoch that a record or a committed offset has, and refresh the metadata if
+        its epoch is older. Before the first Metadata answer it is ignored: the topic may have been
+        created again since (Metadata.updateLastSeenEpochIfNewer)."""
         topic = self._topics.get(partition.topic)
         leader = topic.leaders.get(partition.partition) if topic is not None else None
         newest = max(leader.epoch, self._epochs_seen.get(partition, 0)) if leader else leader_epoch

@@ -295,8 +295,8 @@ class Connection(asyncio.Protocol):
         self._server.busy_poll.answered()
 
     def departed(self, how: Departure) -> None:
-        """Close if the client is gone. If it has half-closed, close if its request waits for
-        others, unless that is soon over."""
+        """Close if the client is gone. If it has half-closed, close if it is muted, or if its
+        request has waited for others for HALF_CLOSED_S."""
         is_working = self._responses.is_sending_files or self.is_at_long_work
         is_parked = self._in_flight and not is_working
         now_s = self._loop.time()

@@ -107,7 +107,7 @@ class Judge:
 
     def _check_reason(self, frame: Frame, why: str | None) -> None:
         """Raise Violation unless the log gives the reason why the connection ended: for a malformed
-        request, the path of the field."""
+        request, the path of the field. Count the closed connection."""
         end = f" closed: {why}" if why is not None else None
 
         def is_there(lines: list[str]) -> bool:

@@ -40,8 +40,8 @@ class Resources:
         self.resident.append(self.broker.resident_bytes())
 
     def check(self) -> None:
-        """Raise Violation if memory grew since the first samples, or if more descriptors are open
-        than at `begin`, even after a generous time-out."""
+        """Raise Violation if memory grew since the first sample by more than the limits, or if more
+        descriptors are open than at `begin`, even after a generous time-out."""
         growth, step = growth_and_step(self.resident)
         if growth - step > GROWTH_BYTES_MAX or step > STEP_BYTES_MAX:
             raise Violation(f"memory grew: {[resident >> 20 for resident in self.resident]} MiB")

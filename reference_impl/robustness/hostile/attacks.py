@@ -269,7 +269,8 @@ def unfinished(broker: Address) -> None:
 
 
 def in_segments(client: RawClient, topic: str, count: int) -> None:
-    """Create a topic whose only partition has this number of segments, each with a few files."""
+    """Create a topic, and fill it until its only partition has about this number of segments, each
+    with a few files. Raise AssertionError if it takes no records."""
     of = request_definition(ApiKey.CREATE_TOPICS)
     configs = {"segment.ms": "1", "file.delete.delay.ms": "0", "retention.ms": "-1"}
     rows = [of.struct("CreatableTopicConfig", name=n, value=v) for n, v in configs.items()]

@@ -223,10 +223,10 @@ def error_message(flexible: bool, nullable: bool) -> Codec:
 
 
 def blob(kind: str, flexible: bool, nullable: bool) -> Codec:
-    """Return the codec of bytes or records: a length, then that many bytes. A value of `records`
-    stays a view into the frame: the broker patches batches in place and copies nothing. A value of
-    `bytes` is a copy, since it is small and kept for long (member metadata), and must not keep the
-    frame in memory."""
+    """Return the codec of bytes or records: a length, then that many bytes. It raises Malformed for
+    null unless that is allowed. A value of `records` stays a view into the frame: the broker
+    patches batches in place and copies nothing. A value of `bytes` is a copy, since it is small and
+    kept for long (member metadata), and must not keep the frame in memory."""
     read_length, write_length, length_size, _ = length_codec(kind, flexible)
     keep_view = kind == "records"
 
@@ -332,8 +332,8 @@ def number_array(
     item: Codec, flexible: bool, nullable: bool, budget: Budget | None = None
 ) -> Codec:
     """Return the codec of an array of numbers, all of which are read or written by one call of
-    `struct`. budget: loses one element for each NUMBERS_PER_ELEMENT numbers, which take no longer
-    than one."""
+    `struct`. It raises Malformed for null unless that is allowed. budget: loses one element for
+    each NUMBERS_PER_ELEMENT numbers, which take no longer than one."""
     read_count, write_count, count_size, _ = length_codec("array", flexible)
     size, letter = item.min_size, item.format
 

@@ -72,6 +72,7 @@ class TransactionPartitions:
         self._wanted.clear()
 
     def clear(self) -> None:
-        """Forget everything, as the transaction has ended."""
+        """Forget the wanted partitions and those of the transaction, as it has ended; none is
+        requested then."""
         self._added.clear()
         self._wanted.clear()

@@ -184,8 +184,8 @@ def encode_owned(owned: Iterable[TopicPartition], generation: int) -> bytes:
 
 
 def decode_owned(data: bytes | None) -> tuple[list[TopicPartition], int]:
-    """Return (partitions, generation) from what `encode_owned` wrote, or no partitions if it cannot
-    be read."""
+    """Return (partitions, generation) from what `encode_owned` wrote, or ([], NO_GENERATION) if it
+    is None or cannot be read."""
     if not data:
         return [], NO_GENERATION
     owned: list[TopicPartition] = []
