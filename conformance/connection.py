@@ -57,9 +57,9 @@ _OPEN: WeakSet[Connection] = WeakSet()
 
 
 class Connection:
-    """One TCP connection to a target. Every response must be complete within timeout_s, however
-    slowly its bytes arrive. Answers to requests of `send` are checked against these (`echoes`,
-    `invariants`)."""
+    """One TCP connection to a target, which its creation opens; it raises OSError, or NoAnswer if
+    that takes too long. Every response must be complete within timeout_s, however slowly its bytes
+    arrive. Answers to requests of `send` are checked against these (`echoes`, `invariants`)."""
 
     def __init__(
         self,

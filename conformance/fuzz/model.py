@@ -58,7 +58,8 @@ class Group:
 
 
 class Play:
-    """One sequence of operations on a new partition, compared with the model step by step."""
+    """One sequence of operations on a partition of a topic that it creates, compared with the model
+    step by step."""
 
     def __init__(self, wire: Wire) -> None:
         self.wire = wire

@@ -20,7 +20,8 @@ AGAIN_MAX = 3
 
 
 class Repeats:
-    """The pytest plugin that runs such cases a second time, and keeps only the second result."""
+    """The pytest plugin that runs a case a second time if the target was away during it, and keeps
+    only the second result."""
 
     def __init__(self) -> None:
         self.names: list[str] = []

@@ -22,8 +22,8 @@ def bar_line(done: int, planned: int, failed: int, seconds: float) -> str:
 
 
 class Bar:
-    """The pytest plugin that draws the line again after each case. It does nothing if the output is
-    no terminal, or with another verbosity than QUIET."""
+    """The pytest plugin that draws the line of progress again after each case. It does nothing if
+    the output is no terminal, or with another verbosity than QUIET."""
 
     def __init__(self) -> None:
         self._reporter: Any = None

@@ -51,7 +51,7 @@ class PollCall:
 
 class Consumer(Machine):
     """The state machine of one consumer: its host passes events to `step` and performs the effects
-    that come back."""
+    that come back. Raise ConfigError for a configuration that cannot be used."""
 
     noun = "consumer"
     time_limit = "default.api.timeout.ms"

@@ -49,7 +49,7 @@ class WaitingSend:
 
 class Producer(Machine):
     """The producer as a state machine: it takes the application's calls and the brokers' answers,
-    and returns effects."""
+    and returns effects. Raise ConfigError for a configuration that cannot be used."""
 
     noun = "producer"
     time_limit = "max.block.ms"

@@ -89,7 +89,8 @@ class BrokerProcess:
 
 
 class RawClient:
-    """One connection, to which each request is given field by field."""
+    """One connection, which its creation opens, and to which each request is given field by
+    field."""
 
     def __init__(self, broker: Address) -> None:
         self.socket = socket.create_connection((broker.host, broker.port), timeout=PATIENCE_S)

@@ -35,7 +35,7 @@ _CORRELATION_ID = struct.Struct(">i")
 
 
 class FrameReader:
-    """Cut the bytes of a connection into frames; each frame owns its bytes, so it may be patched.
+    """Cuts the bytes of a connection into frames; each frame owns its bytes, so it may be patched.
 
     The buffer grows only with bytes that arrive: a claimed size allocates nothing.
     """

@@ -77,7 +77,8 @@ def listeners_between_nodes(config: BrokerConfig) -> frozenset[str]:
 
 
 class Server:
-    """The listeners of one node, and its connections."""
+    """The listeners of one node, and its connections. Creating it shortens the interval after which
+    Python switches between threads."""
 
     host: NodeHost
     """The node. It is set by `accept`, because the node can be created only once the port that it

@@ -38,7 +38,7 @@ class BeyondTheWindow(Exception):
 
 
 class Appender(Worker):
-    """Append numbers to partition 0 of its own topic.
+    """A worker that appends numbers to partition 0 of its own topic.
 
     Nobody else writes there, and each record takes one sequence number, so its offset equals its
     sequence number.
@@ -168,8 +168,8 @@ class Appender(Worker):
 
 
 class KeyedAppender(Appender):
-    """Append to a compacted topic: the last record of each key must stay, and no older one may
-    return."""
+    """A worker that appends to a compacted topic: the last record of each key must stay, and no
+    older one may return."""
 
     keys = 30
 

@@ -25,8 +25,8 @@ UNDECIDED = ("Ongoing", "PrepareCommit", "PrepareAbort")
 
 
 class Transactions(Worker):
-    """Run one transaction after another; some are aborted, some are abandoned to the next
-    producer."""
+    """A worker that runs one transaction after another; some are aborted, some are abandoned to the
+    next producer."""
 
     def __init__(
         self, station: Station, name: str, random: Random, versions: dict[str, int]
