@@ -82,8 +82,9 @@ class Sequences:
     # --- before a batch is sent ---------------------------------------------------------------
 
     def may_send(self, batch: Batch) -> bool:
-        """Return whether sending the batch now would neither overtake another nor leave a gap;
-        False while the writer has no producer id (Sender.shouldStopDrainBatchesForPartition)."""
+        """Return whether sending the batch now would neither overtake another nor leave a gap.
+        Return False while the writer has no producer id
+        (Sender.shouldStopDrainBatchesForPartition)."""
         if not self.writer.is_valid:
             return False
         numbers = self.of(batch.partition)
