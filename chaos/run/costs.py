@@ -21,7 +21,8 @@ same process do not count."""
 
 
 class Costs:
-    """The time of each phase in the order of phases, and the peak memory of each process."""
+    """The seconds of each phase in the order of phases, and the peak memory in MiB by name of
+    process. Creating one resets the peak that the kernel keeps of this process."""
 
     def __init__(self) -> None:
         self._seconds: dict[str, float] = {}
@@ -65,8 +66,9 @@ def sentence(costs: Mapping[str, Any]) -> str:
 
 
 def own_processes(nodes: Path) -> Iterator[tuple[int, str]]:
-    """Yield (process id, name) of this process and of those that it has started, except the nodes,
-    which are recognised by the directory `nodes`."""
+    """Yield (process id, name) of this process first, then of those that it has started, and of
+    their children, named after their programs. Skip the nodes, which are recognised by the
+    directory `nodes`, with their children, and processes that have ended."""
     yield os.getpid(), OURSELVES
     children: dict[int, list[int]] = {}
     for each in PROC.iterdir():

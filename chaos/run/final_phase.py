@@ -64,9 +64,9 @@ async def read_finally(
     shared: Shared, workload: Workload, factory: ClientFactory, raw_factory: ClientFactory
 ) -> None:
     """Perform every final operation, each by a new logical process; note a problem of the run for
-    each that does not succeed. If an open transaction kept a
-    read_committed reader from reaching the end, read those partitions again by the raw client, at
-    the time when every transaction must have ended."""
+    each that does not succeed. If a read_committed read is one of these, an open transaction may
+    have held it up: read its partitions again by the raw client when every transaction must have
+    ended (OVERDUE_S), unless the run is abandoned before."""
     overdue_at, held_up = shared.world.monotonic() + OVERDUE_S, None
     number = 0
     for number, (settings, operation) in enumerate(workload.final_operations()):
@@ -101,9 +101,9 @@ async def read_finally(
 
 
 async def _perform_in_time(shared: Shared, actor: Actor, operation: Operation) -> Completion:
-    """Perform the operation and repeat it within a bound while it fails; return its last
-    completion. An offset becomes stable only when the transaction's marker is written, which may be
-    after the response to EndTxn."""
+    """Perform the operation, and repeat it while its outcome is FAIL, for STABLE_TIMEOUT_S at most
+    or until the run is abandoned. Return the last completion. An offset becomes stable only when
+    the transaction's marker is written, which may be after the response to EndTxn."""
     deadline = shared.world.monotonic() + STABLE_TIMEOUT_S
     while True:
         completion = await actor.perform(operation)
@@ -116,9 +116,9 @@ async def _perform_in_time(shared: Shared, actor: Actor, operation: Operation) -
 async def _read_what_is_shown(
     shared: Shared, workload: MustShow, actor: Actor, operation: Operation
 ) -> Completion:
-    """Read. If the workload is about deletion or compaction, repeat the read within a time limit
-    until the brokers have deleted or compacted something, and note a problem if they never do.
-    Return the last completion."""
+    """Read, and repeat the read until the brokers have deleted or compacted something. Note a
+    problem if they have not within SHOWN_TIMEOUT_S, or before the run is abandoned. Return the last
+    completion, which is the first one that does not succeed."""
     deadline = shared.world.monotonic() + SHOWN_TIMEOUT_S
     while True:
         completion = await actor.perform(operation)

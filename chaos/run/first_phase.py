@@ -97,8 +97,9 @@ def record_topics(
     wall_ns: int,
     done_ns: int,
 ) -> None:
-    """Record the settings with which the topics were created, and the times before and after their
-    creation."""
+    """Record the creation of each topic with its settings, as an operation of RUNNER_PROCESS from
+    began_ns to done_ns, and add the topic settings that follow from the brokers' to
+    `recorder.topic_defaults`. wall_ns: the wall clock before the creation."""
     recorder.topic_defaults.update(topic_defaults(broker_config))
     for topic in topics:
         context = {"session": 0, "client": "raw", "timestamp_ms": wall_ns // 1_000_000}

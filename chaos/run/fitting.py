@@ -126,7 +126,7 @@ def is_transactional(workload: Workload) -> bool:
 
 def client_in_virtual_time(scenario: Scenario) -> str:
     """Return the name of the reference client, the only one that needs no threads and sockets.
-    Raise TargetError if the scenario names another."""
+    Raise TargetError if the scenario names neither that one nor the default (confluent)."""
     if scenario.client not in (CONFLUENT, REFERENCE):
         raise TargetError(
             f"--client {scenario.client} cannot run in the virtual time of target"

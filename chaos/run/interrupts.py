@@ -14,7 +14,8 @@ SIGNALS = (signal.SIGINT, signal.SIGTERM)
 
 class Interrupts:
     """A context in which SIGINT and SIGTERM raise KeyboardInterrupt in the main thread. Once
-    shielded, they only print that the cleanup is in progress."""
+    shielded, they only print that the cleanup is in progress. Entered in another thread, it changes
+    nothing. Its end restores the former handlers."""
 
     def __init__(self, at_first: Callable[[], None] | None = None) -> None:
         """at_first: called at the first signal, which then is the only one that raises; without it

@@ -70,8 +70,8 @@ class Nowhere:
         }
 
     def _worst(self) -> list[tuple[tuple[str, str], int]]:
-        """Return the most frequent errors, those of writes first, since errors of polls explain
-        nothing when nothing was written."""
+        """Return ((operation, error), number) of the ERRORS_MAX most frequent errors, those of
+        polls last, since they explain nothing when nothing was written."""
         errors = self.counts.errors.items()
         return sorted(errors, key=lambda item: (item[0][0] == "Poll", -item[1]))[:ERRORS_MAX]
 
@@ -82,8 +82,8 @@ class Nowhere:
 
 
 def grave_lines(nodes: Path) -> list[tuple[str, int]]:
-    """Return the most frequent warnings and errors in the logs that a run has collected from its
-    nodes, without their times."""
+    """Return the LINES_MAX most frequent warnings and errors in the ends of the logs that a run has
+    collected from its nodes, without their times, each with the number of its occurrences."""
     lines = FrequentLines()
     for file in sorted(nodes.glob("*/*")):
         if file.is_file() and file.suffix not in _SETTINGS:

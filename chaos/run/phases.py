@@ -104,9 +104,9 @@ class Phases:
         record_topics(self._shared.recorder, topics, config, *began, world.monotonic_ns())
 
     async def attack(self, seconds: float) -> None:
-        """Let processes and nemesis work for this many seconds, counted from the first
-        acknowledgement, or from the end of the warm-up (WARM_UP_TIMEOUT_S) if none comes. Return
-        earlier if the run is told to stop."""
+        """Start the processes, then the nemesis at the first acknowledgement, or at the end of the
+        warm-up (WARM_UP_TIMEOUT_S) if none comes. Return after this many seconds from then, or
+        earlier if the run is told to stop. Processes and nemesis still work until `heal`."""
         self.has_attacked = True
         for process in range(self._workload.processes):
             work = act(self._shared, self._workload, process, self._means.clients)
@@ -128,7 +128,8 @@ class Phases:
             await shared.stop.wait(LOOK_EVERY_S)
 
     async def heal(self) -> None:
-        """Stop the nemesis and undo its faults in the cluster."""
+        """Tell processes and nemesis to stop, wait for the nemesis, and undo its faults in the
+        cluster. Note a problem of the run if the nemesis does not stop in JOIN_TIMEOUT_S."""
         self._shared.stop.set()
         if not await self._tasks.join_last(JOIN_TIMEOUT_S):  # the nemesis
             self._shared.problem("the nemesis did not stop; see the node logs")
@@ -136,8 +137,8 @@ class Phases:
         self._shared.healed.set()
 
     async def recover(self) -> None:
-        """Wait until processes have settled and the cluster is healthy, each within a time
-        limit."""
+        """Wait until processes have settled and the cluster is healthy, each within a time limit.
+        Set `recovered`. A cluster that does not recover is noted as a problem of the run."""
         await self._tasks.join(JOIN_TIMEOUT_S)
         topics, brokers = self._workload.topics(), self._means.brokers
         self.recovered = await await_recovery(
@@ -154,8 +155,8 @@ class Phases:
             await read_finally(self._shared, self._workload, means.clients, means.raw_clients)
 
     async def stop(self, timeout_s: float) -> None:
-        """End every task that still runs, whatever has happened. Heal the faults first if that was
-        not done."""
+        """Tell every task that still runs to end, and wait for them, at most for timeout_s. Before,
+        heal the faults if that was not done; a heal that fails is only noted."""
         shared = self._shared
         shared.abandoned.set()
         shared.stop.set()

@@ -79,9 +79,9 @@ def run(
     progress: bool = True,
     argv: Sequence[str] = (),
 ) -> RunResult:
-    """Make one run in a new directory below `runs`, and return its result. Raise TargetError or
-    RunError. parts: used instead of those that the scenario names. tools: used instead of the
-    scenario's clients. argv: the command line, for run.json."""
+    """Make one run in a new directory below `runs`; return its result, also if it is interrupted.
+    Raise TargetError (or its RunError) if it cannot be made or recorded. parts, tools: used instead
+    of those that the scenario names. argv: the command line, for run.json."""
     parts = parts or Parts.of(scenario)
     nodes = parts.target.nodes if isinstance(parts.target, SizedTarget) else scenario.nodes
     scenario = replace(scenario, target=parts.target.name, nodes=nodes)

@@ -35,7 +35,8 @@ class Tasks:
         return await self._running.pop().join(timeout_s)
 
     async def join(self, timeout_s: float) -> None:
-        """Wait for all tasks, and note those that do not end in time."""
+        """Wait for all tasks, at most for timeout_s in all. Note each that does not end in time; it
+        is not cancelled, and the next call waits for it, too."""
         world = self._shared.world
         deadline = world.monotonic() + timeout_s
         late = []

@@ -68,7 +68,8 @@ class Variety:
         return replace(topic, config={**drawn, **topic.config})
 
     def of_client(self, process: int, settings: ClientSettings) -> ClientSettings:
-        """Return the settings with small fetches, single batches or a codec, for some processes."""
+        """Return the settings, for some processes with small fetches, single batches or a codec,
+        unless they choose these themselves. The same seed and process always give the same."""
         if not self.clients:
             return settings
         rng = Random(f"{self.seed}:client:{process}")
@@ -99,7 +100,8 @@ class Dresser:
     wall_ns: Callable[[], int]
 
     def dress(self, operation: Operation) -> Operation:
-        """Return the operation. If it is a send, add keys, headers and timestamps."""
+        """Return the operation, unless it is a send to which keys and headers (`dresses`) or
+        timestamps (`sets_times`) are to be added: then return a copy with those that it lacks."""
         if not isinstance(operation, Send) or not (self.dresses or self.sets_times):
             return operation
         count = len(operation.values)

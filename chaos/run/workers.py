@@ -155,8 +155,9 @@ class Actor:
         """Whether a transaction of this process may still be open at the coordinator."""
 
     async def perform(self, operation: Operation) -> Completion:
-        """Perform the operation and return its completion; record both, even if the client
-        raises."""
+        """Perform the operation, by a new client if there is none, record it with its completion,
+        and return that. An exception of the client counts as an unknown outcome (INFO) and a
+        problem of the run. Close a broken client."""
         recorder = self.shared.recorder
         if self._client is None:
             self._client = self._factory(self.shared.bootstrap, self.process, self.settings)
@@ -239,7 +240,8 @@ class Actor:
         return context
 
     async def settle(self) -> None:
-        """End a transaction that may be open, so that it does not delay the final read.
+        """End a transaction that may be open, so that it does not delay the final read. Give up
+        with a note after SETTLE_TIMEOUT_S. Do nothing for a process without transactions.
 
         A new client of the same transactional id ends its predecessor's transaction (KIP-98,
         InitProducerId). An empty transaction then shows that this client works.
@@ -266,8 +268,8 @@ class Actor:
 
 
 def _topics_of(operation: Operation, assigned: Sequence[tuple[str, int]]) -> set[str]:
-    """Return the topics that the operation's rows name. For polls, these are the assigned
-    topics."""
+    """Return the topics of a send, seek, assignment or read of everything, or of a commit or fetch
+    of positions; for a poll, the assigned topics; for any other operation, none."""
     match operation:
         case Send() | CommitPosition() | FetchPositions():
             return {operation.topic}
@@ -281,7 +283,8 @@ def _topics_of(operation: Operation, assigned: Sequence[tuple[str, int]]) -> set
 
 
 async def act(shared: Shared, workload: Workload, process: int, factory: ClientFactory) -> None:
-    """Run a process: perform the workload until the run stops, then settle."""
+    """Run a process: perform its operations until the run stops, wait for the heal, then settle
+    unless the run is abandoned. End earlier, without that, if the operations end."""
     rng = Random(f"{shared.seed}:workload:{process}")
     settings = shared.variety.of_client(process, workload.settings(process))
     actor = Actor(shared, process, settings, factory)

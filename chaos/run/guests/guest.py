@@ -36,10 +36,11 @@ class Guest:
         self._own: OwnTopics | None = None
 
     async def begin(self, cluster: Cluster, workload: Workload, replicas: int) -> list[str]:
-        """Read the brokers' settings, remove what earlier runs have left on the cluster, and create
-        this run's marker there. Return a note for each setting that differs from the workload's
-        preference. Raise TargetError if a setting differs that the workload needs, WireError if the
-        cluster does not answer."""
+        """Read the brokers' settings into `standing`, choose the topics' own settings, remove what
+        earlier runs have left on the cluster (each told on standard error), and create this run's
+        marker there. Return a note for each setting that differs from the workload's preference.
+        Raise TargetError if a setting differs that the workload needs, WireError if the cluster
+        does not answer."""
         admin = Admin(self._world, cluster.bootstrap)
         try:
             told = await admin.broker_settings(TOLD | OF_BROKERS | workload.config.keys())
@@ -65,7 +66,7 @@ class Guest:
 
     async def end(self, timeout_s: float) -> list[str]:
         """Remove everything that the run has created, within a time limit. Return a sentence for
-        each thing that could not be removed."""
+        each thing that could not be removed. Do nothing if `begin` did not get to create any."""
         failures = (await self._own.remove(timeout_s)).left() if self._own is not None else []
         return [
             f"{each}; it is left on the cluster, and the next run tries again" for each in failures
