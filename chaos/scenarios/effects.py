@@ -30,7 +30,7 @@ class Effect(StrEnum):
 @dataclass(frozen=True)
 class Effects:
     """Counts of records. sent: the records whose sender got an acknowledgement (with acks=0: all
-    sent). problem: the reason why the run allows no count, or None."""
+    sent). problem: the reason why the run allows no count, or ""."""
 
     sent: int = 0
     lost: int = 0
@@ -43,7 +43,8 @@ class Effects:
 
 
 def effects_of(run: Path) -> Effects:
-    """Return the effects that the history of a run directory shows."""
+    """Return the effects that the history of a run directory shows. Only `problem` is set if the
+    run was killed, had problems, or read no log at its end."""
     facts = run_directory.read(run)
     if not facts.get("ended"):
         return Effects(problem="the run was killed before its end")
@@ -90,5 +91,5 @@ def _of_leaders() -> pl.Expr:
 
 
 def lost(sent: pl.DataFrame, logs: pl.DataFrame) -> pl.DataFrame:
-    """Return the sent records that no log contains."""
+    """Return the sent records that the log of their partition does not contain."""
     return sent.join(logs, on=[*PARTITION, "value"], how="anti")

@@ -61,8 +61,8 @@ whole, even if it was flushed (docs/findings.md). A file system with a journal k
 
 
 def exploration(targets: Sequence[str], seed: int) -> Iterator[Expectation]:
-    """Yield, in each round, every combination of workload and nemesis that fits, alternating
-    between the targets. End at once if none fits."""
+    """Yield, round after round without an end, every combination of workload and nemesis that fits,
+    in random order, alternating between the targets. Yield nothing if none fits."""
     rng = Random(f"{seed}:exploration")
     while True:
         rounds = [_round(target, rng) for target in targets]

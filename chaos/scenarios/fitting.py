@@ -27,7 +27,7 @@ WITHOUT_TRANSACTIONS = ("kfake",)
 
 def nodes_of(target: str) -> int:
     """Return the number of nodes of a scenario's cluster: the target's own if it is fixed, 3 for
-    Apache Kafka, else 1."""
+    Apache Kafka, else 1. Raise TargetError for an unknown target."""
     chosen = parse_target(target)
     if isinstance(chosen, SizedTarget):
         return chosen.nodes
@@ -40,7 +40,8 @@ def seconds_of(target: str) -> float:
 
 
 def why_not(scenario: Scenario) -> str | None:
-    """Return why a scenario cannot be run on this machine, or None."""
+    """Return why a scenario cannot be run on this machine or would show nothing, or None. Raise
+    TargetError for an unknown target or bug."""
     family = family_of(scenario.target)
     workload, nemesis = WORKLOADS.get(scenario.workload), NEMESES.get(scenario.nemesis)
     if workload is None or nemesis is None:
