@@ -11,7 +11,8 @@ from reference_impl.wire import ApiKey, ErrorCode, Struct, decode_response, enco
 
 
 class Connection:
-    """One connection in virtual time. Requests that are sent before it is established wait."""
+    """One connection in virtual time, which is dialled when it is created. Requests that are sent
+    before it is established wait."""
 
     def __init__(self, owner: Connections, destination: Destination) -> None:
         self._owner = owner

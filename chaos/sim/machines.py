@@ -91,7 +91,8 @@ class VirtualDriver:
         self._spawned.append(VirtualTask(self.world.tasks, "a listener", work))
 
     def close(self) -> None:
-        """Drop the connections, the timer, and the coroutines started by `spawn`."""
+        """Drop the connections, the timer, and the coroutines started by `spawn`. Calls that are
+        pending get no result any more."""
         self._is_closed = True
         for task in self._spawned:
             task.cancel()

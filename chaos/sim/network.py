@@ -282,7 +282,8 @@ class Network:
         yield from [line for line in self._lines.values() if (line.source, line.address) == way]
 
     def cut_off(self, way: Way, state: State) -> None:
-        """Let everything on this path hang, or end its connections and refuse new ones."""
+        """Let everything on this path hang until the next heal (BLACKHOLE), or end its connections
+        and refuse new ones (REFUSE)."""
         self.conditions[way].state = state
         if state is State.REFUSE:
             for line in self.lines_on(way):

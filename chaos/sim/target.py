@@ -57,7 +57,8 @@ class Sim:
         self._world = VirtualWorld(0)
 
     def make_world(self, seed: int) -> VirtualWorld:
-        """Return a new World for one run, in which the next cluster lives."""
+        """Return a new World for one run, in which the next cluster lives. Forget the last run's
+        World, and the invariants that it has broken."""
         rules = CORRECT if self.bug not in CLIENT_BUGS else CLIENT_BUGS[self.bug].rules()
         self._world = VirtualWorld(seed, rules)
         self.broken = []

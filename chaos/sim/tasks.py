@@ -127,7 +127,8 @@ class VirtualTask:
         self._joined.append(wait)
 
     def outcome(self) -> Any:
-        """Return the coroutine's result, or raise its error."""
+        """Return the coroutine's result, None if it was cancelled or has not ended, or raise its
+        error."""
         if self.error is not None:
             raise self.error
         return self.result

@@ -132,7 +132,8 @@ class VirtualWorld:
         return result
 
     def fail(self, sentence: str) -> None:
-        """End the run with this problem, because something has happened that no fault explains."""
+        """Raise TargetError with this problem in the run's main coroutine, because something has
+        happened that no fault explains. Do nothing before `run`."""
         if self._main is not None:
             self._main.throw_soon(TargetError(f"the simulated cluster has failed: {sentence}"))
 

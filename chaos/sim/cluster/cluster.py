@@ -49,8 +49,8 @@ class SimCluster:
         self._struck: list[tuple[int, Performed]] = []
 
     def resolve(self, node: Node) -> tuple[int, ...]:
-        """Return the numbers of the nodes that a number or a role refers to now. Raise TargetError
-        for one that is not a node of this cluster."""
+        """Return the numbers of the nodes that a number or a role refers to now, () if no node has
+        the role. Raise TargetError for one that is not a node of this cluster."""
         return roles.resolve(node, self)
 
     def running(self, node: Node) -> list[SimNode]:

@@ -33,7 +33,7 @@ MS = 1 / 1000
 
 def ways(cluster: SimCluster, source: int, to: int, listeners: Iterable[str]) -> list[Way]:
     """Return the paths, as pairs (source, address), from a node to the addresses at which another
-    node has these listeners."""
+    node has these listeners. Return [] if it has none of them, or is the node itself."""
     own = cluster.layout.listeners(to)
     return [(source, own[name]) for name in listeners if name in own and source != to]
 

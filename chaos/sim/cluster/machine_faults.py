@@ -70,8 +70,8 @@ def _shut_down(cluster: SimCluster, fault: Shutdown) -> list[int]:
 def _end(
     cluster: SimCluster, fault: PowerLoss | LostNames | TornWrites, aftermath: Aftermath
 ) -> list[int]:
-    """End the nodes, including those that do not run, and let `aftermath` change what their media
-    hold."""
+    """End the nodes, perhaps in the middle of one of their next steps, and let `aftermath` change
+    what their media hold, also of nodes that do not run. Return the numbers of the nodes."""
     members = [cluster.members[number] for number in cluster.resolve(fault.node)]
     at_sync = isinstance(fault, TornWrites)
     return _each(
@@ -95,7 +95,8 @@ def _tear(cluster: SimCluster, fault: TornWrites) -> list[int]:
 
 
 def _flip_bit(cluster: SimCluster, fault: BitFlip) -> list[int]:
-    """Kill the nodes that have a segment of the requested kind, and flip a bit of it."""
+    """Flip a bit in a segment of the requested kind of each running node that has one with records,
+    and kill these nodes. Return their numbers."""
     found = [
         one
         for one in cluster.running(fault.node)

@@ -236,7 +236,7 @@ class SimNode:
 
     def ask_to_stop(self) -> None:
         """Let the process hand over its leaderships and end cleanly, after LEAVE_S at the latest.
-        The only node of a cluster ends at once."""
+        The only node of a cluster ends at once. A process that a trap is to end is killed now."""
         self.end_if_trapped()
         if self._node is None or self.is_leaving:
             return

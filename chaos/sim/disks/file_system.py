@@ -90,8 +90,9 @@ class FileSystem:
     # --- what each operation meets ------------------------------------------------------------
 
     def change(self, path: str, *, adds: bool = True) -> None:
-        """Apply the disk's faults to one change. adds: whether the change needs free space. Raise
-        StorageError or Ended."""
+        """Apply the disk's faults to one change, before the caller makes it. adds: whether the
+        change needs free space. Raise StorageError if the disk refuses it, Ended if the trap ends
+        the process here."""
         self._step_into_trap()
         trouble = self.trouble
         self.waits_for_disk |= trouble.is_stalled
@@ -109,7 +110,8 @@ class FileSystem:
         raise Ended
 
     def write(self, path: str) -> None:
-        """Apply the disk's faults to one write. Raise StorageError or Ended."""
+        """Apply the disk's faults to one write, before the caller makes it. Raise StorageError if
+        it fails, Ended if the trap ends the process here."""
         self.change(path)
         trouble = self.trouble
         if trouble.write_fails_in and (path.endswith("index") or not trouble.only_indexes):
@@ -120,7 +122,8 @@ class FileSystem:
 
     def sync(self, path: str, content: Content | None) -> None:
         """Apply the disk's faults to one sync, count its time, and note that the content (None: a
-        directory) is on the medium. Raise StorageError or Ended."""
+        directory) and all earlier changes of names are on the medium. Raise StorageError if the
+        sync fails, Ended if the trap ends the process here."""
         if self.trap is not None and self.trap.at_sync and content is not None:
             unsynced = len(content.data) - content.synced_size
             if path.endswith(SEGMENT) and unsynced >= HEADER_BYTES:

@@ -37,7 +37,8 @@ def committed_batches_stay(
     cluster: KnownCluster, replica: Replica, known: KnownLog, _: int
 ) -> Iterator[str]:
     """Yield a sentence if a batch is committed at an offset where another batch was committed
-    before, on any replica (design#replication, KIP-595)."""
+    before, on any replica (design#replication, KIP-595). Skip a partition whose committed records
+    may be lost."""
     if not cluster.keeps_committed(replica):
         return
     committed = cluster.committed[replica.key]
@@ -75,7 +76,7 @@ def leaders_commit_on_enough_replicas(
     _: KnownCluster, replica: Replica, known: KnownLog, __: int
 ) -> Iterator[str]:
     """Yield a sentence if a leader commits while its ISR is smaller than min.insync.replicas
-    (KIP-966)."""
+    (KIP-966). Skip the step in which it begins to lead, and the first one after a restart."""
     if known.kept_to is not None or not known.keeps_leading:
         return
     before, now = known.offsets.high_watermark, replica.log.high_watermark

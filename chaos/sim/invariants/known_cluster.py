@@ -63,8 +63,8 @@ class KnownCluster:
         return is_flushed and not config.unclean_leader_election_enable
 
     def take_in(self, replica: Replica, known: KnownLog, life: int) -> None:
-        """Add a replica's present state to the knowledge, after the invariants were checked. life:
-        the number of its node's process."""
+        """Add a replica's present state to the knowledge, after the invariants were checked, and
+        set `known.compared_to` to its high watermark. life: the number of its node's process."""
         key = replica.key
         newest = max(replica.leader_epoch, self.newest_epochs.get(key, 0))
         self.newest_epochs[key] = newest
@@ -91,7 +91,8 @@ def identity(one: Written) -> Batch:
 
 
 def added_batches(known: KnownLog) -> Iterator[tuple[Batch, Content]]:
-    """Yield each batch that the last step has added to a log, with the batch before it."""
+    """Yield each batch that the last step has added to a log (after a restart, each batch of the
+    log), with its content and the batch before it."""
     before = None if known.kept_to is not None else known.last_below(known.added)
     for one in known.added:
         follows = before is not None and before.header.last_offset + 1 == one.header.base_offset

@@ -105,7 +105,8 @@ class KnownLog:
 
     def read_new(self, log: PartitionLog) -> None:
         """Set `added` to the batches that the last step has added, or to all after a restart.
-        Forget those that the step has truncated. Raise CorruptLog if a batch cannot be read."""
+        Forget those that the step has truncated. Raise CorruptLog if a batch cannot be read; then
+        `added` has those before it."""
         first = log.log_start_offset
         if self.kept_to is None:
             first = min(self.offsets.log_end, log.log_end_offset)

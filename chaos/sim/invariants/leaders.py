@@ -28,7 +28,7 @@ def leaders_have_what_is_committed(
     cluster: KnownCluster, replica: Replica, known: KnownLog, _: int
 ) -> Iterator[str]:
     """Yield a sentence if a leadership begins with a log that is shorter than what was committed
-    (Raft, 5.4; KIP-966)."""
+    (Raft, 5.4; KIP-966). Skip a partition whose committed records may be lost."""
     is_new = replica.leads and not known.keeps_leading
     committed = cluster.committed_ends.get(replica.key, 0)
     end = replica.log.log_end_offset

@@ -10,7 +10,8 @@ from reference_impl.core.log.partition_log import PartitionLog
 
 def offsets_are_in_order(_: KnownLog, log: PartitionLog) -> Iterator[str]:
     """Yield a sentence unless log start and last stable offset are at most the high watermark, and
-    that is at most the log end (KIP-98, KIP-207)."""
+    that is at most the log end (KIP-98, KIP-207). Yield one if the recovery point is above the log
+    end."""
     now = Offsets.of(log)
     if not max(now.log_start, now.last_stable) <= now.high_watermark <= now.log_end:
         yield f"the offsets are out of order: {now}"

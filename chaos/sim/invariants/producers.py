@@ -13,7 +13,8 @@ from reference_impl.core.log.producers.state import increment_sequence
 
 def sequences_continue(known: KnownLog, log: PartitionLog) -> Iterator[str]:
     """Yield a sentence for an added batch whose first sequence number does not follow the last one
-    of its producer and epoch (KIP-98). The cleaner may leave gaps in a compacted topic."""
+    of its producer and epoch (KIP-98). Skip the first step after a restart, and a compacted topic,
+    in which the cleaner may leave gaps."""
     if known.kept_to is not None or log.config.is_compacted:
         return
     last, epochs = dict(known.producers), dict(known.epochs)

@@ -9,9 +9,10 @@ from reference_impl.core.log.partition_log import PartitionLog
 
 
 def written_batches_stay(known: KnownLog, log: PartitionLog) -> Iterator[str]:
-    """Yield a sentence for a batch that a restart has lost or changed: after a kill any batch,
-    after a loss of power one below the recovery point (design#filesystem,
-    topicconfigs#flush.messages). The cleaner may remove batches of a compacted topic."""
+    """Yield a sentence for the first batch that a restart has lost or changed: after a kill any
+    batch, after a loss of power one below the recovery point (design#filesystem,
+    topicconfigs#flush.messages). Skip batches below the log start, and a compacted topic, from
+    which the cleaner may remove batches."""
     if known.kept_to is None or log.config.is_compacted:
         return
     found = {one.header.base_offset: one.header.crc for one in known.added}
