@@ -51,7 +51,8 @@ DESCRIBED: Callable[[Path], Target] = ForeignTarget
 def parse_target(text: str, bug: str | None = None) -> Target:
     """Return the target for a name of TARGETS with or without ":VERSION" ("apache" is 4.3.1,
     "apache:3.9" the pinned 3.9.1), for host:port[,host:port], or for FILE.toml. Raise TargetError
-    for any other text, with the nearest name, and for a bug in a target without planted bugs."""
+    for any other text, with the nearest name, for an unknown version or bug, for a bug in a target
+    without planted bugs, and for a file that does not describe a cluster."""
     name, _, rest = text.partition(":")
     if text.endswith(SUFFIX):
         _refuse_bug(text, bug)

@@ -95,7 +95,8 @@ class ApacheKafka(Equippable):
         proxied: bool = False,
     ) -> Cluster:
         """Format the nodes, start them, and wait until every broker knows every other. Return the
-        cluster. Raise TargetError for a number of nodes that it does not run."""
+        cluster. Raise TargetError for a number of nodes that it does not run, if Java or the jars
+        are missing, or if a node cannot be formatted or does not become ready."""
         if nodes not in NODES_ALLOWED:
             raise TargetError(f"{self.name} runs 1 or 3 nodes, not {nodes}")
         java = self.java()
@@ -161,8 +162,8 @@ class ApacheKafka(Equippable):
         return members, added
 
     def network(self, directory: Path, nodes: int, proxied: bool) -> tuple[Layout, Links | None]:
-        """Return (addresses, links) of a new cluster; links is None if they cannot be cut. Raise
-        TargetError."""
+        """Claim the addresses of a new cluster, and start toxiproxy if `proxied`. Return
+        (addresses, links); links is None if they cannot be cut. Raise TargetError if that fails."""
         return laid_out(self.name, directory, nodes, proxied)
 
     def settle_in(self, members: Sequence[LocalNode], layout: Layout) -> None:
@@ -263,7 +264,7 @@ def kafka_uuid() -> str:
 
 def of_version(asked: str, bug: str | None) -> ApacheKafka:
     """Return the target for a version: "" and "4.3.1" mean 4.3.1, "3.9" means the pinned 3.9.1.
-    Raise TargetError for an unknown version."""
+    Raise TargetError for an unknown version, and for any bug, since Apache Kafka has none."""
     if bug:
         raise TargetError(f"Apache Kafka has no planted bugs, only the reference has: no {bug!r}")
     version = VERSIONS.get(asked or DEFAULT_VERSION)

@@ -52,7 +52,8 @@ class Mixed:
         proxied: bool = False,
     ) -> Cluster:
         """Start the nodes and wait until each serves and knows all others. Their number is part of
-        the target's name."""
+        the target's name; `nodes` is ignored. Raise TargetError if they cannot be started or do not
+        become ready."""
         java = self._apache.java()
         directory = directory.resolve()  # each node runs in a working directory of its own
         leftovers.remove()
@@ -79,8 +80,8 @@ def _number(member: LocalNode) -> int:
 
 
 def of_both_kinds(rest: str, bug: str | None) -> Mixed:
-    """Return the target for "apache=2,reference=1", which "" stands for. Raise TargetError for any
-    other form."""
+    """Return the target for a text like "apache=2,reference=1", which "" stands for. Raise
+    TargetError for any other form, and for more than NODES_MAX nodes."""
     rest = rest or USUAL
     found = dict(re.findall(r"(apache|reference)=([1-9]\d*)", rest))
     counts = {kind: int(count) for kind, count in found.items()}

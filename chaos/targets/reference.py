@@ -44,7 +44,7 @@ class Reference(Equippable):
         proxied: bool = False,
     ) -> Cluster:
         """Start the nodes and wait until each serves and knows all others. Raise TargetError for a
-        number of nodes that it does not run."""
+        number of nodes that it does not run, or if they do not become ready."""
         if not 1 <= nodes <= NODES_MAX:
             raise TargetError(f"{self.name} runs 1 to {NODES_MAX} nodes, not {nodes}")
         directory = directory.resolve()  # each node runs in a working directory of its own

@@ -141,7 +141,8 @@ class LocalCluster:
         )
 
     def restart(self) -> None:
-        """Restart each node that has ended or does not answer any more."""
+        """End all faults, restart each node that has ended or does not answer any more, and wait
+        until the cluster is ready. Raise TargetError if it does not become ready."""
         self.perform(Heal())
         with suppress(TargetError):
             self.wait_ready(DEAF_TIMEOUT_S)
@@ -164,7 +165,8 @@ class LocalCluster:
                     shutil.copy2(file, destination / file.name)
 
     def stop(self) -> None:
-        """End every process and remove the disks. After an error, continue with the rest."""
+        """End every process, remove the disks, and stop the links; every later fault does nothing.
+        After an error, continue with the rest, then raise it."""
         members = self.members()
         with self._lock, ExitStack() as last_first:
             self._stopped = True
@@ -248,11 +250,13 @@ class LocalCluster:
             )
 
     def members_of(self, node: Node) -> Sequence[LocalNode]:
-        """Return the nodes that a number or a role refers to now."""
+        """Return the nodes that a number or a role refers to now, [] if no node has the role. Raise
+        TargetError for one that is not a node of this cluster."""
         return [self._members[number] for number in self.resolve(node)]
 
     def resolve(self, node: Node) -> tuple[int, ...]:
-        """Return the numbers of the nodes that a number or a role refers to now."""
+        """Return the numbers of the nodes that a number or a role refers to now, () if no node has
+        the role. Raise TargetError for one that is not a node of this cluster."""
         return roles.resolve(node, self)
 
     def open_links(self) -> Links:

@@ -39,16 +39,16 @@ class Equippable:
     preloaded = False
 
     def with_disks(self) -> Self:
-        """Return the same target with each node's data on a separate disk. Starting it fails if
-        this machine does not permit mounting."""
+        """Return a copy of the target with each node's data on a separate disk. Starting it fails
+        if this machine does not permit mounting."""
         other = copy(self)
         other.on_disks = True
         return other
 
     def with_shim(self) -> Self:
-        """Return the same target with the shim preloaded into each node, a library that can change
-        its clock, and delay or fail its syncs. Starting it fails if a node's C library cannot load
-        it."""
+        """Return a copy of the target with the shim preloaded into each node, a library that can
+        change its clock, and delay or fail its syncs. Starting it fails if a node's C library
+        cannot load it."""
         other = copy(self)
         other.preloaded = True
         return other
@@ -65,7 +65,8 @@ def equipped(target: Target, faults: Faults) -> Target:
 
 
 def why_not(target: Target, faults: Faults) -> str | None:
-    """Return why this machine lacks the equipment for these faults, or None."""
+    """Return why this machine lacks the equipment for these faults, or None if it has all of it, or
+    the target's nodes take none."""
     on_disks, preloaded = isinstance(target, DiskTarget), isinstance(target, PreloadTarget)
     if on_disks and _needs_disks(target, faults) and (reason := disks.why_none()):
         return reason
@@ -141,7 +142,7 @@ def preload(members: Members, directory: Path) -> None:
 
 def sync(members: Members) -> None:
     """Sync the data that nodes wrote during their set-up, so that a loss of power does not remove
-    it."""
+    it. Nodes with the shim are paused meanwhile."""
     for disk in disks_of(members):
         disk.sync()
     with standing_still([member for member in members if member.shim is not None]):

@@ -97,15 +97,16 @@ class Layout:
 
 
 def plain(nodes: int) -> Layout:
-    """Return a layout without proxies: free ports on 127.0.0.1."""
+    """Return a layout without proxies: free ports on 127.0.0.1. Raise NoFreePort if there are too
+    few."""
     found = free_ports(nodes * len(LISTENERS))
     ports = {name: tuple(found[i :: len(LISTENERS)]) for i, name in enumerate(LISTENERS)}
     return Layout(nodes, ports)
 
 
 def proxied(nodes: int) -> Layout:
-    """Return a layout with proxies on a loopback network that no other cluster uses. Raise
-    TargetError if every such network is taken."""
+    """Return a layout with proxies on a loopback network that no other cluster uses, claimed until
+    `release`. Raise TargetError if every such network is taken, NoFreePort if no port is free."""
     # Choose ports that are free on every address: a process on 0.0.0.0 would take ours, too.
     found = free_ports(len(LISTENERS), "0.0.0.0")
     ports = {name: (found[i],) * nodes for i, name in enumerate(LISTENERS)}

@@ -79,14 +79,15 @@ def _metadata(address: Address, topics: list[str], timeout_s: float) -> Struct:
 
 
 def brokers(address: Address, timeout_s: float) -> dict[int, Address]:
-    """Return broker id -> address for clients, of the brokers that one broker believes alive."""
+    """Return broker id -> address for clients, of the brokers that one broker believes alive. Raise
+    WireError if no answer comes."""
     answer, access = _metadata(address, [], timeout_s), access_of(address)
     return {each.node_id: Endpoint(each.host, each.port, access) for each in answer.brokers}
 
 
 def controller(address: Address, timeout_s: float) -> int:
     """Return the broker id of the controller that Metadata names (a KRaft broker names any living
-    broker)."""
+    broker), -1 if it names none. Raise WireError if no answer comes."""
     return int(_metadata(address, [], timeout_s).controller_id)
 
 
@@ -103,7 +104,8 @@ def partition(address: Address, topic: str, index: int, timeout_s: float) -> Par
 
 def quorum_leader(address: Address, timeout_s: float) -> tuple[int, int] | None:
     """Return (epoch, node id) of the metadata quorum's leader, or None if the node at the address
-    answers with an error, as a controller that does not lead does."""
+    answers with an error, as a controller that does not lead does. Raise WireError if no answer
+    comes."""
     request = request_definition(ApiKey.DESCRIBE_QUORUM)
     partition_data = request.struct("PartitionData", partition_index=0)
     topic = request.struct("TopicData", topic_name=METADATA_TOPIC, partitions=[partition_data])
@@ -118,14 +120,15 @@ def quorum_leader(address: Address, timeout_s: float) -> tuple[int, int] | None:
 
 
 def groups(address: Address, timeout_s: float) -> list[str]:
-    """Return the groups which this broker coordinates."""
+    """Return the groups which this broker coordinates. Raise WireError if no answer comes."""
     body = request_definition(ApiKey.LIST_GROUPS).new()
     answer = exchange(address, ApiKey.LIST_GROUPS, LIST_VERSION, body, timeout_s)
     return [group.group_id for group in answer.groups]
 
 
 def transactional_ids(address: Address, timeout_s: float) -> list[str]:
-    """Return the transactional ids which this broker coordinates (KIP-664)."""
+    """Return the transactional ids which this broker coordinates (KIP-664). Raise WireError if no
+    answer comes."""
     body = request_definition(ApiKey.LIST_TRANSACTIONS).new()
     answer = exchange(address, ApiKey.LIST_TRANSACTIONS, LIST_VERSION, body, timeout_s)
     return [state.transactional_id for state in answer.transaction_states]

@@ -188,16 +188,18 @@ class ContainerTarget(Equippable, ABC):
         config: Mapping[str, str],
         places: Mapping[int, Path],
     ) -> dict[int, Maker]:
-        """Return, for each node, a function that creates its container, given the options that all
-        nodes share. `places`: node -> path of its data, which is the same inside and outside."""
+        """Return, for each node, a function that creates its container, given the options that do
+        not depend on the image (_options). `places`: node -> path of its data, which is the same
+        inside and outside."""
 
 
 Maker = Callable[[Mapping[str, Any]], Container]
 
 
 def _options(member: ContainerNode, sidecar: Sidecar, user: str) -> Mapping[str, Any]:
-    """Return the options that the containers of all nodes share. The data directory has the same
-    path inside and outside, so that the paths in the shim's ledger are valid here."""
+    """Return the options of a node's container that do not depend on its image: network, volumes,
+    environment and user. The data directory has the same path inside and outside, so that the paths
+    in the shim's ledger are valid here."""
     place = str(_place(member))
     volumes = {place: {"bind": place, "mode": "rw"}}
     environment = {"HOME": HOME}

@@ -84,7 +84,8 @@ class Network:
 
 
 def build(engine: Engine, nodes: int, proxied: bool) -> Network:
-    """Create the network. If that fails, the engine removes what was created."""
+    """Create the network and start its sidecars, and toxiproxy if `proxied`. If that fails, the
+    caller removes what was created (Engine.remove_all)."""
     bridge = engine.network()
     sidecars = {
         number: _sidecar(

@@ -103,7 +103,8 @@ class ClientTable:
 
     def _secret(self, key: str) -> str:
         """Return a password from the source that the table names, or "" if it names none. Raise
-        TargetError if the environment variable is not set or the file cannot be read."""
+        TargetError if the command fails, the environment variable is not set, or the file cannot be
+        read."""
         found = self.settings
         if (command := found.get(f"{key}.command")) is not None:
             return output_of(words_of(command), self.folder)
@@ -160,7 +161,8 @@ def _expiry_of(token: str) -> float | None:
 
 
 def read_client(table: Any, folder: Path) -> ClientTable:
-    """Validate the table. Raise BadClientTable, which says which key is wrong and what to do."""
+    """Return the table once it is validated, an empty one for None. Run no command of it. Raise
+    BadClientTable, which says which key is wrong and what to do."""
     if table is None:
         return ClientTable()
     found = dict(_flat(table))

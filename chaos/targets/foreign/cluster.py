@@ -36,9 +36,9 @@ class ForeignCluster(LocalCluster):
         return self.ids.get(number, super().broker_id(number))
 
     def learn_ids(self, nodes: Sequence[ForeignNode], lowest: int | None) -> None:
-        """Determine the broker id of each node: the one in the file, else the one that Metadata has
-        for the node's address, else, if `lowest` is given, a number counted up from it. Raise
-        TargetError if the id cannot be determined."""
+        """Set `ids` to the broker id of each node: the one in the file, else the one that Metadata
+        has for the node's address, else, if `lowest` is given, a number counted up from it. Raise
+        TargetError if an id cannot be determined, WireError if node 1 does not answer."""
         told = probe.brokers(self.direct(1), ALIVE_TIMEOUT_S)
         by_place = {_place(address): broker for broker, address in told.items()}
         found = {}

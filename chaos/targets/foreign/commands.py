@@ -32,15 +32,17 @@ def words_of(text: str) -> tuple[str, ...]:
 
 
 def run(command: Sequence[str], folder: Path) -> None:
-    """Run one of the owner's commands to its end. Raise TargetError, with its output, if it
-    fails."""
+    """Run one of the owner's commands to its end. Raise TargetError, with the last line of its
+    output, if it fails. Raise it also if the command does not end within COMMAND_TIMEOUT_S and is
+    killed, or if what it has started still holds its output then."""
     done = _done(command, folder, errors=subprocess.STDOUT)
     _check(command, done.returncode, done.stdout)
 
 
 def output_of(command: Sequence[str], folder: Path) -> str:
     """Return the output of a command without surrounding white space. Raise TargetError if it
-    fails; the message does not contain the output, which is a secret."""
+    fails or does not end in time, as `run` does; the message does not contain the output, which is
+    a secret, but the last line of standard error."""
     done = _done(command, folder, errors=subprocess.PIPE)
     _check(command, done.returncode, done.stderr)
     try:

@@ -96,8 +96,9 @@ class ForeignProcess:
         return young and not self._ended and self._status() in (None, 0) and not self.pid
 
     def start(self, number: int, ours: bool) -> None:
-        """Run the start command. ours: the node did not run before the attack, and is stopped after
-        it. Raise TargetError if there is no such command or it cannot be run."""
+        """Delete the pid file and run the start command, without waiting for the node. ours: the
+        node did not run before the attack, and is stopped after it; otherwise the process outlives
+        Touchstone. Raise TargetError if there is no such command or it cannot be run."""
         command = self._node.start
         if command is None:
             raise TargetError(why_not_started(number, self._node))
@@ -146,8 +147,9 @@ class ForeignProcess:
         self._end(self._node.stop, signal.SIGTERM, timeout_s)
 
     def lose_power(self) -> None:
-        """Run the owner's command that cuts the node's power; the start command brings the node
-        back."""
+        """Run the owner's command that cuts the node's power, and wait until the node has ended;
+        the start command brings it back. Raise TargetError if it still runs after
+        GONE_TIMEOUT_S."""
         self._end(self._node.faults["lose_power"], signal.SIGKILL)
 
     def pause(self) -> None:

@@ -87,7 +87,8 @@ class ForeignTarget:
 
     @cached_property
     def nodes(self) -> int:
-        """The number of nodes: those of the file, or else the brokers in Metadata."""
+        """The number of nodes: those of the file, or else the brokers in Metadata when it is first
+        asked for. Raise TargetError if no bootstrap address answers then."""
         return len(self._foreign.nodes or self._brokers())
 
     def start(

@@ -39,7 +39,7 @@ class NamespacedApache(ApacheKafka):
 
 def in_namespaces(rest: str, bug: str | None) -> NamespacedApache:
     """Return the target: `netns:apache`, `netns:apache:3.9`. Raise TargetError for anything but
-    Apache."""
+    Apache, for an unknown version, and for any bug."""
     name, _, version = (rest or "apache").partition(":")
     if name != "apache":
         raise TargetError(

@@ -43,7 +43,8 @@ class NamespaceLayout(Layout):
 
 def build(nodes: int, directory: Path) -> tuple[NamespaceLayout, NamespaceLinks]:
     """Create namespaces in an unused network. Return the addresses and the links. Raise LinkError
-    or TargetError.
+    if the namespaces cannot be made, TargetError if every network is taken, NoFreePort if no port
+    is free.
 
     The process that delays packets logs to directory/nodes/delayer.log.
     """
@@ -64,7 +65,8 @@ def build(nodes: int, directory: Path) -> tuple[NamespaceLayout, NamespaceLinks]
 
 
 def settle_in(members: Iterable[LocalNode], layout: NamespaceLayout) -> None:
-    """Set the commands of these nodes so that each starts in its network namespace."""
+    """Set the commands of these nodes so that each starts in its network namespace, and their
+    `direct` addresses to the internal listeners there."""
     assert layout.namespaces is not None
     for member in members:
         member.command = [*layout.namespaces.enter(member.number), *member.command]
