@@ -12,8 +12,8 @@ class DiskTarget(Protocol):
     """A target whose nodes can have their own disks, which fault_kinds.DISK_FAULTS need."""
 
     def with_disks(self) -> Target:
-        """Return the same target with a disk for each node. Starting it raises TargetError if the
-        disks cannot be made."""
+        """Return a copy of the target with a disk for each node. Starting it raises TargetError if
+        the disks cannot be made."""
         ...
 
 
@@ -23,8 +23,8 @@ class PreloadTarget(Protocol):
     fault_kinds.SHIM_FAULTS need."""
 
     def with_shim(self) -> Target:
-        """Return the same target with the preloaded library. Starting it raises TargetError if the
-        library is missing."""
+        """Return a copy of the target with the preloaded library. Starting it raises TargetError if
+        the library is missing."""
         ...
 
 

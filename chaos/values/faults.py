@@ -312,7 +312,8 @@ class LostNames(Fault):
 
 @dataclass(frozen=True)
 class BitFlip(Fault):
-    """Kill a node, and flip one bit in one of its segments. Heal restarts the node.
+    """Kill a node, and flip one bit in one of its segments. Heal restarts the node. A node without
+    a segment of the kind that has records is left alone.
 
     active: a segment that is still written to. closed: one that is not written to any more.
     """

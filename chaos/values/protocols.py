@@ -297,8 +297,8 @@ class Nemesis(Protocol):
 
 @dataclass(frozen=True)
 class Performed:
-    """The result of a fault: the nodes that it affected (roles resolved to numbers), or the reason
-    why there are none."""
+    """The result of a fault: the nodes that it affected (roles resolved to numbers). note: the
+    reason why there are none, or a remark on a heal."""
 
     fault: Fault
     nodes: tuple[int, ...]
@@ -332,7 +332,7 @@ class Cluster(Protocol):
         ...
 
     def restart(self) -> None:
-        """Restart every node that died. Raise TargetError if that fails."""
+        """End all faults, and restart every node that died. Raise TargetError if that fails."""
         ...
 
     def collect(self, into: Path) -> None:
@@ -377,8 +377,8 @@ class MustShow(Protocol):
 
 
 class TargetError(RuntimeError):
-    """Raised if a target is unavailable or did not start; the message is one sentence that says
-    what to do."""
+    """Raised if a target is unavailable, did not start, or cannot do what is asked of it; the
+    message is one sentence that says what to do."""
 
 
 class TargetLost(TargetError):
