@@ -128,8 +128,9 @@ class _Groups:
         return self._be_members(process, rng)
 
     def _be_members(self, process: int, rng: Random) -> Generator[Operation, Completion, None]:
-        """Yield the operations of one group member after another. Each leaves or crashes, but only
-        in a restless time (`_Eras`)."""
+        """Yield the operations of one group member after another, perhaps with sends between two of
+        them. Each leaves or crashes, but only in a restless time (`_Eras`). The last process's
+        member also crashes SETTLED_S into a calm time; the process then sends until it is over."""
         commits_itself, is_deserter = self._commits_itself(process), process == self.processes - 1
         meanwhile = send_for_ever(self.name, self.partitions, process, rng)
         eras = _Eras()
@@ -165,7 +166,8 @@ class _Groups:
                 yield next(meanwhile)
 
     def _ask(self, rng: Random) -> Generator[Operation, Completion, None]:
-        """Fetch the group's committed offsets, in workloads that record every commit."""
+        """Yield nothing. Workloads that record every commit override this, and sometimes fetch the
+        group's committed offsets here."""
         yield from ()
 
     def final_operations(self) -> Iterator[tuple[ClientSettings, Operation]]:
@@ -266,7 +268,7 @@ class GroupPositions(ClassicGroups):
         self, process: int, living: Generator[Operation, Completion, None], rng: Random
     ) -> Generator[Operation, Completion, None]:
         """Yield a member's operations and, now and then, repeat the last commit of the process's
-        previous member."""
+        previous member, or a commit of this member from its present or an earlier generation."""
         current: CommitPosition | None = None
         old: CommitPosition | None = None
         """The first commit of this member in this generation, in which no other member may own the
@@ -295,8 +297,8 @@ class GroupPositions(ClassicGroups):
             operation = living.send(completion)
 
     def _again(self, process: int, completion: Completion) -> CommitPosition | None:
-        """Return the same commit as a separate request, or None if it failed or its member is
-        unknown."""
+        """Return a separate request for the commit's first position, or None if the commit failed,
+        had no position, or its member is unknown."""
         member_id = completion.columns.get("member_id")
         generation = completion.columns.get("generation")
         if completion.outcome is not Outcome.OK or not completion.records:

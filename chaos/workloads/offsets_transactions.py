@@ -113,8 +113,8 @@ class OffsetsInTransactions(Offsets):
 
 def _ended(chance: float, sends: Sequence[SendOffsets]) -> Generator[Operation, Completion, None]:
     """End the transaction in one of four ways: aborted, fenced, after its time-out, or committed.
-    sends: the offsets that a successor sends in its own transaction, and those that the fenced
-    producer still sends then."""
+    chance: a random number from 0 to 1, which chooses the way. sends: the offsets that a successor
+    sends in its own transaction, and those that the fenced producer still sends then."""
     if chance < ABORT_SHARE:
         yield Abort()
     elif chance < ABORT_SHARE + FENCED_SHARE:

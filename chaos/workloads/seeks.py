@@ -48,7 +48,8 @@ class Seeks(Appends):
     filling_max = 200
 
     def settings(self, process: int) -> ClientSettings:
-        """Return the client settings: every other producer makes one batch per record."""
+        """Return the client settings: every other producer makes one batch per record, and each
+        reader has the next of FETCH_BYTES."""
         if process < self.producers:
             return ClientSettings(batches_of_one=process % 2 == 0)
         return ClientSettings(fetch_bytes=FETCH_BYTES[process % len(FETCH_BYTES)])

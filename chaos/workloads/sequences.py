@@ -30,10 +30,9 @@ class Sequences(Appends):
     A leader knows a producer's last five batches by their sequence numbers and answers each
     duplicate as it did the first time; 2,147,483,647 is followed by 0. A batch is a duplicate only
     if its first and last sequence numbers are the same; any other batch with old numbers must be
-    refused. A producer that a leader
-    does not know may begin with any sequence number. Producers crash, and the next ones get
-    producer ids that nobody had before. Spec: KIP-98; ProducerStateEntry; DefaultRecordBatch,
-    incrementSequence.
+    refused. A producer that a leader does not know may begin with any sequence number. Producers
+    crash, and the next ones get producer ids that nobody had before. Spec: KIP-98;
+    ProducerStateEntry; DefaultRecordBatch, incrementSequence.
     """
 
     name = topic = "sequences"
@@ -44,7 +43,8 @@ class Sequences(Appends):
         return ClientSettings(raw=process < self.producers)
 
     def send(self, process: int, rng: Random) -> Generator[Operation, Completion, None]:
-        """Yield sends for ever, with sequence numbers that wrap in each partition."""
+        """Yield sends for ever, with sequence numbers that wrap in each partition, and now and then
+        a crash, after which a new producer starts again below the wrap."""
         values = values_of(process)
         firsts = [
             SEQUENCES - rng.randint(1, RECORDS_BEFORE_WRAP_MAX) for _ in range(self.partitions)

@@ -77,7 +77,7 @@ def transaction(sends: Iterable[Send], end: End, idle_s: float = 0.0) -> Steps:
     """Yield the operations of one transaction: its sends until one fails, a pause of idle_s
     seconds (with SLOW after each send), then its end. If a send has failed, or the end has no clear
     response, abort the transaction if the client still can; else leave it to the next client with
-    the same transactional id."""
+    the same transactional id. Yield nothing after a Begin that fails."""
     if (yield Begin()).outcome is not Outcome.OK:
         return
     completion = Completion(Outcome.OK)

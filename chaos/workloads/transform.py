@@ -49,7 +49,8 @@ class _Memory:
     def noting(
         self, steps: Generator[Operation, Completion, Completion]
     ) -> Generator[Operation, Completion, Completion]:
-        """Perform the operations, and remember the offsets of an acknowledged commit."""
+        """Yield the operations of `steps`, and return its result. Remember the offsets of an
+        acknowledged commit, and forget the earlier ones at every commit."""
         operation = next(steps)
         while True:
             completion = yield operation
@@ -154,7 +155,7 @@ class Transform:
     ) -> Generator[Operation, Completion, Completion]:
         """Perform one transaction: poll, send one output per input, end it. Return the completion
         of its end, or of the operation after which it could not go on (a failed Begin, or a broken
-        client)."""
+        client). crashes: abandon the client before the end, and let the next client abort."""
         # Drawn before anything happens, so that a failure does not shift later choices.
         aborts, partition = rng.random() < self.abort_share, rng.randrange(self.partitions)
         adds_offsets = rng.random() < ADDED_SHARE

@@ -130,7 +130,8 @@ class Zombies(ByTransactions):
 
 def _ended(chance: float, late_sends: Sequence[RawSend], own: RawSend) -> Steps:
     """End the transaction in one of four ways: fenced by a successor and continued, aborted, timed
-    out, or committed."""
+    out, or committed. chance: a random number from 0 to 1, which chooses the way. late_sends: what
+    the fenced producer still sends. own: what its successor may send."""
     completion = Completion(Outcome.OK)
     if chance < FENCED_SHARE:
         if (yield Supersede()).outcome is Outcome.OK:
@@ -149,8 +150,9 @@ def _ended(chance: float, late_sends: Sequence[RawSend], own: RawSend) -> Steps:
 
 
 def _ended_by_the_former(own: RawSend, is_open: bool) -> Steps:
-    """Let the fenced producer request a commit, while its successor has a transaction open or
-    before another successor begins."""
+    """Let the fenced producer request a commit: if is_open, while its successor has a transaction
+    open, which the successor ends afterwards, and after an old marker; else after the fenced
+    producer's InitProducerId, and before another successor begins."""
     completion = Completion(Outcome.OK)
     if is_open:
         completion = yield Begin()
