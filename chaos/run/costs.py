@@ -42,7 +42,8 @@ class Costs:
 
     def look(self, nodes: Path) -> None:
         """Note the peak memory of this process and of those that it has started, except the nodes,
-        which are recognised by the directory `nodes`."""
+        which are recognised by the directory `nodes`. Processes of one name share a peak, the
+        highest that any call has found."""
         for pid, name in own_processes(nodes):
             peak = _peak_mib(pid)
             self._peaks_mib[name] = max(self._peaks_mib.get(name, 0), peak)

@@ -80,8 +80,9 @@ def run(
     argv: Sequence[str] = (),
 ) -> RunResult:
     """Make one run in a new directory below `runs`; return its result, also if it is interrupted.
-    Raise TargetError (or its RunError) if it cannot be made or recorded. parts, tools: used instead
-    of those that the scenario names. argv: the command line, for run.json."""
+    Raise TargetError (or its RunError) if it cannot be made or recorded, and remove the directory
+    if the run was refused before its attack. parts, tools: used instead of those that the scenario
+    names. argv: the command line, for run.json."""
     parts = parts or Parts.of(scenario)
     nodes = parts.target.nodes if isinstance(parts.target, SizedTarget) else scenario.nodes
     scenario = replace(scenario, target=parts.target.name, nodes=nodes)
@@ -222,8 +223,7 @@ class _Run:
 
     @property
     def begun(self) -> Phases:
-        """The phases of the run that follow the start of the cluster, beginning with the creation
-        of the topics."""
+        """The phases of the run after the cluster's start, from the creation of the topics on."""
         assert self.under_way is not None
         return self.under_way
 
@@ -257,7 +257,7 @@ class _Run:
         self.under_way = attack
 
     def _config(self) -> Mapping[str, str]:
-        """Return the brokers' settings that the run adds to the target's own."""
+        """Return the settings that the run gives the brokers, or finds in force as a guest."""
         if self.guest is not None:
             return self.guest.standing
         varied = self.shared.variety.brokers

@@ -83,8 +83,9 @@ class Variety:
         )
 
     def dresser(self, process: int, times: bool, wall_ns: Callable[[], int]) -> Dresser:
-        """Return the function that adds key, headers and timestamps to the sends of a process;
-        times: whether it may set timestamps. wall_ns: returns the time in nanoseconds."""
+        """Return the Dresser of a process, which, for some processes, adds keys and headers or
+        timestamps to sends. times: whether it may set timestamps. wall_ns: returns the time in
+        nanoseconds."""
         rng = Random(f"{self.seed}:dress:{process}")
         dresses, sets_times = rng.random() < 0.4, times and rng.random() < 0.3
         return Dresser(rng, self.clients and dresses, self.clients and sets_times, wall_ns)

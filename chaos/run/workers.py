@@ -348,8 +348,8 @@ class FaultPerformer:
                 await self._await_nodes()
 
     async def perform(self, fault: Fault) -> None:
-        """Perform one fault and record it, or note why that was not possible. If the target is
-        lost, stop the run and raise TargetLost."""
+        """Perform one fault, a shutdown until its nodes have ended, and record its result; note why
+        if it failed. If the target is lost, stop the run and raise TargetLost."""
         self._note_struck()
         began = self._world.monotonic_ns()
         try:

@@ -291,7 +291,7 @@ class Network:
 
     def stall(self, way: Way, share: float, timeout_s: float) -> None:
         """Let a random share of the connections from this source to this address transfer nothing,
-        and end them after timeout_s."""
+        and end them after timeout_s, even if a heal comes before."""
         for line in self.lines_on(way):
             if self._rng.random() < share:
                 line.is_stalled = True

@@ -97,7 +97,8 @@ class BootstrapCluster:
 
 
 class BootstrapTarget:
-    """The target of `--bootstrap host:port[,host:port]`."""
+    """The target of `--bootstrap host:port[,host:port]`. Creating it raises TargetError for any
+    other text."""
 
     def __init__(self, bootstrap: str) -> None:
         self._seeds = addresses(bootstrap)
