@@ -77,8 +77,9 @@ __all__ = [
 
 def frame(rows: Sequence[Mapping[str, Any]]) -> pl.DataFrame:
     """Return a history from plain rows (for tests and small tools). Columns that a row leaves out
-    are null; schema_version, record_index, process, type and the times have obvious defaults. Raise
-    HistoryError for an unknown column."""
+    are null, except schema_version, op_id (the row's number), record_index, process, session,
+    final, type (ok) and the times (10 ns apart), which have defaults. Raise HistoryError for an
+    unknown column."""
     filled = []
     for number, row in enumerate(rows):
         if unknown := set(row) - set(SCHEMA):
@@ -99,8 +100,8 @@ def frame(rows: Sequence[Mapping[str, Any]]) -> pl.DataFrame:
 
 
 def write(path: Path, history: pl.DataFrame) -> None:
-    """Write a whole history at once. (The recorder writes it in parts; this function is for tools
-    and tests.)"""
+    """Write a whole history to this file at once, replacing it; columns outside SCHEMA are left
+    out. (The recorder writes it in parts; this function is for tools and tests.)"""
     table = history.select(list(SCHEMA)).cast(SCHEMA).to_arrow().cast(plain_arrow())
     pq.write_table(table, path, row_group_size=ROW_GROUP_ROWS, **parquet.WRITING)
 
@@ -121,7 +122,8 @@ def rows_in(path: Path) -> int:
 def scan(path: Path) -> pl.LazyFrame:
     """Return the history under `path`, checked: every page of the file, its columns, its rows.
 
-    Raise HistoryError naming what is wrong. Columns that an older schema version lacked are null.
+    Raise HistoryError naming what is wrong. Columns that the file lacks are null, and unknown ones
+    are left out.
     """
     file = history_file(path)
     found, count = parquet.verified(file)

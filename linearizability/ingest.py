@@ -114,7 +114,8 @@ def with_topic_ids(history: pl.LazyFrame, known: pl.DataFrame) -> pl.LazyFrame:
 
 
 def places(events: pl.LazyFrame) -> pl.DataFrame:
-    """Return place (a number), topic, topic_id and partition of every partition of a piece."""
+    """Return place (a number), topic, topic_id and partition of every partition of a piece, sorted
+    by these names and numbered from 0."""
     named = events.filter(pl.col("topic").is_not_null())
     return collect(named.select(PARTITION).unique().sort(PARTITION).with_row_index(PLACE))
 
@@ -251,8 +252,9 @@ def outcomes_of_transactions(ends: pl.LazyFrame, markers: pl.LazyFrame) -> pl.La
 
 
 def with_record_outcomes(events: pl.DataFrame) -> pl.DataFrame:
-    """Add the column `outcome`. events: those of one or more whole partitions, with the columns
-    `place` and `txn_outcome`."""
+    """Return the events with the column `outcome`, null on other rows than sends and polls of data
+    records. events: those of one or more whole partitions, with the columns `place` and
+    `txn_outcome`."""
     rows = events.lazy().with_row_index("row")
     known = collect(record_outcomes(rows, markers_of_records(rows)))
     # Each row has one outcome at most, so an index suffices; a join would search for more.

@@ -116,7 +116,7 @@ def _excused(opinions: Sequence[CheckerVerdict], events: pl.LazyFrame) -> list[C
 def chosen_engine(path: Path, engine: str, spark_master: str | None = None) -> str:
     """Return the engine to use. For "auto" that is "spark" if a master is named, or if the history
     has more than LARGE_ROWS rows and Spark is available; else "local". Raise HistoryError for an
-    unknown engine."""
+    unknown engine, or if "auto" has to count the rows and there is no history under `path`."""
     if engine not in ENGINES:
         raise HistoryError(f"engine {engine!r} is not one of {', '.join(ENGINES)}")
     if engine != "auto":

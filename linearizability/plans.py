@@ -78,7 +78,8 @@ def once(find: Callable[[Frame], Found], frame: Frame) -> Found:
 
 
 def collect(plan: pl.LazyFrame) -> pl.DataFrame:
-    """Return the rows of a plan."""
+    """Return the rows of a plan, executed by the engine of this context. If the in-memory engine
+    panics, execute it again with the default engine."""
     return _carried_out(lambda by: plan.collect(engine=by))
 
 
@@ -89,7 +90,8 @@ def needed(events: pl.LazyFrame, suspects: pl.DataFrame) -> pl.LazyFrame:
 
 
 def collect_all(plans: Iterable[pl.LazyFrame]) -> list[pl.DataFrame]:
-    """Return the rows of several plans. Parts that plans have in common are computed once."""
+    """Return the rows of several plans, in their order, executed as `collect` does. Parts that
+    plans have in common are computed once."""
     wanted = list(plans)
     return _carried_out(lambda by: pl.collect_all(wanted, engine=by))
 

@@ -69,7 +69,7 @@ class Anomaly:
 class CheckerVerdict:
     """The opinion of one checker. checked: how many checks it made (its docstring says of what).
     excused: the number of checks that it left out, because something in the history might explain
-    an anomaly.
+    an anomaly. reason: why it is not plainly VALID, or None.
 
     anomalies may be cut to the first MAX_ANOMALIES of each kind; anomaly_count is always the full
     number.
@@ -96,7 +96,7 @@ class CheckerVerdict:
 
 @dataclass(frozen=True)
 class Verdict:
-    """The merged opinion of all checkers on one history."""
+    """The merged opinion of all checkers on one history. reason: why it is not VALID, else None."""
 
     validity: Validity
     engine: str

@@ -79,7 +79,8 @@ def hindrance(url: str) -> str | None:
 
 
 def connected(url: str, settings: dict[str, str]) -> SparkSession:
-    """Return a new session on this server."""
+    """Return a new session on this server, with these settings. Errors of PySpark and gRPC pass
+    through."""
     from pyspark.sql import SparkSession
 
     builder = SparkSession.builder.remote(url)

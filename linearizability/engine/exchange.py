@@ -117,7 +117,8 @@ def scattered(frame: pl.DataFrame, kind: str, position: int = 0) -> Iterator[Chu
 
 
 def unpacked(table: pa.Table, schemas: Mapping[str, pl.Schema]) -> Tables:
-    """Return the tables of these kinds, their rows in order of position."""
+    """Return the tables of these kinds, their rows in order of position: empty for a kind without
+    chunks. Chunks of other kinds are left out."""
     found: dict[str, list[tuple[int, int]]] = {kind: [] for kind in schemas}
     columns = (table.column(name).to_pylist() for name in ("kind", "position"))
     for row, (kind, position) in enumerate(zip(*columns, strict=True)):
@@ -167,7 +168,8 @@ class Source:
         return Source(file, tuple(runs))
 
     def lazy(self, columns: Sequence[str]) -> pl.LazyFrame:
-        """Return these columns of the whole file, without checking it again."""
+        """Return these columns of the whole file, without checking it again. A column that the file
+        lacks is null."""
         whole = pl.scan_parquet(self.file)
         present = set(whole.collect_schema())
         return whole.select(

@@ -84,10 +84,11 @@ def judge(
     absent: Collection[Needs] = (),
     is_cut: bool = False,
 ) -> pl.DataFrame:
-    """Run all named checkers of this scope over a piece of resolved events. Never raise: a checker
-    that cannot finish says so in a row of its own. absent: needs that do not occur in the whole
-    history (`absent_from`). A checker with such a need finds nothing, and only counts. is_cut:
-    whether the rows are pieces of partitions that other checkers judge as a whole elsewhere."""
+    """Run all named checkers of this scope over a piece of resolved events, and return ROWS. A
+    checker that fails gets a row with its error instead of raising it. absent: needs that do not
+    occur in the whole history (`absent_from`). A checker with such a need finds nothing, and only
+    counts. is_cut: whether the rows are pieces of partitions that other checkers judge as a whole
+    elsewhere; then needs are not counted."""
     counts = [] if is_cut else _needs(events, scope)
     found = []
     names = places(events) if scope is Scope.PARTITION else pl.DataFrame()
@@ -199,7 +200,7 @@ def opinions(
     rows: pl.DataFrame, checkers: Sequence[str], failed: str | None = None
 ) -> list[CheckerVerdict]:
     """Return one opinion per checker from the rows of all pieces. failed: why the engine could not
-    judge all pieces, if it could not."""
+    judge all pieces, if it could not; every checker that found no anomaly is then UNKNOWN."""
     anomalies: dict[str, list[Anomaly]] = defaultdict(list)
     kept: Counter[tuple[str, str]] = Counter()
     for row in _in_order(rows.filter(row=ANOMALY)).iter_rows(named=True):

@@ -77,7 +77,8 @@ def running_stages(context: SparkContext) -> list[Stage]:
 
 
 def line(stages: Iterable[Stage]) -> str:
-    """Return one line with the tasks done of all, stage by stage."""
+    """Return one line with the tasks done of all, stage by stage, or with "planning" if no stage
+    runs."""
     running = [f"stage {number}: {done}/{tasks} tasks" for number, done, tasks in stages]
     return "spark: " + ("; ".join(running) or "planning")
 

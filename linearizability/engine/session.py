@@ -110,8 +110,8 @@ def _start(master: str) -> SparkSession:
 
 
 def _of_its_own(master: str, scratch: Path) -> SparkSession:
-    """Return a new session whose driver is a JVM that this process starts. Raise SparkError without
-    Java."""
+    """Return a new session whose driver is a JVM that this process starts, after setting Spark's
+    environment variables in this process. Raise SparkError without Java."""
     from pyspark.sql import SparkSession
 
     if find_java() is None:

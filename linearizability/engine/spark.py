@@ -104,7 +104,8 @@ class History:
     def mapped(
         self, columns: Sequence[str], work: Callable[[int, pl.DataFrame], Iterable[Chunk]]
     ) -> DataFrame:
-        """Return the chunks that `work` makes from these columns of each piece of the history."""
+        """Return the chunks that `work` makes from these columns of each piece of the history.
+        Spark computes them when they are collected."""
         runs = len(self._source.runs)
         numbers = self._session.range(0, runs, 1, max(1, runs))
         return numbers.mapInArrow(on_runs(self._source, columns, work), CHUNK_SQL)
@@ -113,13 +114,14 @@ class History:
 def by_bucket(
     chunks: DataFrame, schemas: Mapping[str, pl.Schema], work: Callable[[Tables], Iterable[Chunk]]
 ) -> DataFrame:
-    """Shuffle the chunks by bucket. Return the chunks that `work` makes from the tables of each
-    bucket."""
+    """Return the chunks that `work` makes from the tables of each bucket, after a shuffle by
+    bucket. Spark computes them when they are collected."""
     return chunks.groupBy("bucket").applyInArrow(on_chunks(schemas, work), CHUNK_SQL)
 
 
 def collected(chunks: DataFrame, schemas: Mapping[str, pl.Schema]) -> Tables:
-    """Return all tables of these kinds, on the driver."""
+    """Return all tables of these kinds, on the driver, after running the Spark job that makes
+    them."""
     return unpacked(chunks.toArrow(), schemas)
 
 
