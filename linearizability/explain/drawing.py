@@ -192,7 +192,8 @@ def logs(
     """Return HTML with a table of offsets, drawn as SVG, for each partition. It has a line for each
     operation with the values that the operation shows, and below it a line for each attribute
     (column) of the values. Offsets that hold different values are red, values at different offsets
-    yellow."""
+    yellow. At most LINES_MAX operations are shown; the result is "" if none of them has an
+    offset."""
     return "".join(
         f"<h4>{escape(log.title)}</h4>\n{log.svg()}"
         for log in _logs(operations, attributes, around)

@@ -51,7 +51,9 @@ def explain(
     seconds_max: float = SECONDS_MAX,
     bounds: Bounds = NOTHING_STATED,
 ) -> Path:
-    """Write a page that proves the anomalies of a verdict on the history `path`; return the file.
+    """Write into the file `out`, replacing it, a page that proves anomalies of a verdict on the
+    history `path` (`chosen` ones of each group); return `out`. A verdict without groups is grouped
+    first. Raise HistoryError if there is no valid history.
 
     seconds_max: the longest search for a smaller history, for each anomaly. bounds: those with
     which the verdict was made, since anomalies of delay depend on them.
@@ -93,7 +95,8 @@ def _sections(
 def chosen(group: Group, verdict: Verdict, told: set[tuple[str, str]]) -> list[tuple[str, Anomaly]]:
     """Return the anomalies of a group to explain, PER_GROUP at most: the example of one of the
     first GROUPS_MAX groups, and the first of each kind that is not in `told`, the (checker, kind)
-    explained before."""
+    explained before. Anomalies whose checker is not in CHECKERS (porcupine's, for example) are left
+    out."""
     few = [group.example] if group.number <= GROUPS_MAX else []
     few += [(name, position) for name, some in group.members.items() for position in some]
     found: dict[tuple[str, str], Anomaly] = {}

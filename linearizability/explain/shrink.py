@@ -53,8 +53,8 @@ def shrink(
     bounds: Bounds = NOTHING_STATED,
 ) -> Shrunk | None:
     """Return the anomaly in the smallest history found within seconds_max that shows it, or None if
-    no part of the history of up to ROWS_MAX rows shows it. bounds: those with which the anomaly was
-    found."""
+    no part of the history of up to ROWS_MAX rows shows it. The time limit does not interrupt a run
+    of the checker. bounds: those with which the anomaly was found."""
     until = time.monotonic() + seconds_max
     columns = history.select(COLUMNS_READ)
 
@@ -99,7 +99,7 @@ def is_same(found: Anomaly, anomaly: Anomaly) -> bool:
 def _parts(history: pl.LazyFrame, anomaly: Anomaly) -> Iterator[pl.DataFrame]:
     """Yield parts of the history to shrink, each larger than the one before: the anomaly's
     operations, those with their transactions, those with all operations on their values or
-    partition, then everything."""
+    partition, then everything (the last three cut to ROWS_MAX + 1 rows)."""
     named = pl.col("op_id").is_in(anomaly.operations)
     first = history.filter(named).collect()
     yield first

@@ -32,8 +32,8 @@ def refused(path: Path, error: OSError | ValueError) -> HistoryError:
 
 
 def require_regular(path: Path) -> None:
-    """Raise HistoryError unless the path exists, can be read about, and leads to a regular file: a
-    pipe or a device might never end."""
+    """Raise HistoryError unless the path exists, its status can be read, and it leads to a regular
+    file: a pipe or a device might never end."""
     try:
         mode = os.stat(path).st_mode
     except (OSError, ValueError) as error:

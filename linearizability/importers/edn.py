@@ -66,9 +66,9 @@ class _Reader:
         return True
 
     def token(self) -> tuple[str, str] | None:
-        """Return (kind, text) of the next token on this line or a later one, or None at the end of
-        the file. Raise the reader's error for a string that is not closed, and for an unfinished
-        character."""
+        """Go past the next token, on this line or a later one, and return its (kind, text), or None
+        at the end of the file. Raise the reader's error for a string that is not closed, and for an
+        unfinished character."""
         while self.at < len(self.text) or self.next_line():
             match = _TOKEN.match(self.text, self.at)
             if match is None:
@@ -92,8 +92,9 @@ class _Reader:
         raise self.refuse("a string is not closed; the file is not complete EDN", began)
 
     def value(self, token: tuple[str, str]) -> Any:
-        """Return the value that begins with this token, or _DISCARD if it must be left out. Raise
-        the reader's error for a bracket that closes nothing, or if forms are nested too deep."""
+        """Read the rest of the value that begins with this token. Return the value, or _DISCARD if
+        it must be left out. Raise the reader's error for a bracket that closes nothing, if forms
+        are nested too deep, and for anything malformed in them."""
         kind, text = token
         if kind == "atom":
             return self.atom(text)
@@ -177,8 +178,8 @@ def _unescaped(letters: str) -> str:
 
 def forms(lines: Iterable[tuple[int, str]], source: str) -> Iterator[Form]:
     """Yield (line, value, None) for each form at the top level, or for each member of a vector that
-    is the whole file. Raise HistoryError with the line for text that is not EDN, or not
-    complete."""
+    is the whole file. Raise HistoryError with the line for text that is not EDN or not complete,
+    and for a map with a key twice."""
     reader = _Reader(lines, source)
     inside = False
     is_first = True

@@ -56,7 +56,7 @@ class Event(NamedTuple):
     def has_more_keys(self, answers: int) -> bool:
         """Return whether the line has more colons than the event and its `answers` poll answers
         have keys. An additional colon is in a text or another map, or belongs to a duplicate key
-        that was lost."""
+        that was lost. Always False if `text` is None."""
         return self.text is not None and self.text.count(":") != len(self.raw) + answers
 
     def require_unique_keys(self, answers: int) -> None:
@@ -98,8 +98,9 @@ class Reader:
         """The index of the last event, its time as given and as it is taken, and its line."""
 
     def event(self, form: Form) -> Event:
-        """Return the next event of the file. Raise HistoryError if the form is no valid event, or
-        does not follow the previous one in index and time."""
+        """Return the next event of the file. Raise HistoryError if the form is no valid event, if
+        it does not follow the previous one in index and time, or if it is more than a year after
+        the first one."""
         line, raw, text = form
         source = self.source
         if type(raw) is not dict:
@@ -260,9 +261,9 @@ class Pairing:
         self._pending: dict[int, Event] = {}
 
     def operation(self, event: Event) -> Operation | None:
-        """Return the operation that a client's event completes. Return None for an invocation, and
-        for an event of no client. Raise the event's error if it does not fit the process's open
-        invocation."""
+        """Return the operation that a client's event completes. Return None for an invocation,
+        which is kept until its completion, and for an event of no client. Raise the event's error
+        if it does not fit the process's open invocation."""
         process = event.process
         if process is None:
             return None

@@ -105,9 +105,9 @@ def read(path: Path) -> pl.DataFrame:
 
 
 def convert(path: Path, target: Path) -> None:
-    """Write the history of a file as a history of ours, in bounded memory. Columns that an import
-    does not fill are left out: `history.scan` takes them for null. Raise HistoryError if the
-    file is not one."""
+    """Write the history of a file, or of a directory of Jepsen's store, into `target` as a history
+    of ours, in bounded memory. Columns that an import does not fill are left out: `history.scan`
+    takes them for null. Raise HistoryError if the file is not one."""
     pieces = _imported(path).pieces(CLIENT)
     first = next(pieces)
     schema = pa.schema([plain_arrow().field(name) for name in first.columns])

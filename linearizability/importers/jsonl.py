@@ -26,8 +26,8 @@ def is_json(lines: Iterable[tuple[int, str]]) -> bool:
 
 
 def forms(lines: Iterable[tuple[int, str]], source: str) -> Iterator[Form]:
-    """Yield (line, value, text) for each line that is not blank; text is None if the reader knows
-    it has no key twice. Raise HistoryError, naming the line, if one is not JSON."""
+    """Yield (line, value, text) for each line that is not blank. A key that a map has twice is not
+    noticed here: see `checked_again`. Raise HistoryError, naming the line, if one is not JSON."""
     for line, text in lines:
         try:
             value, end = _scan(text, 0)

@@ -36,7 +36,8 @@ class Places:
         self.named: list[Place] = []
 
     def number(self, key: Any, event: Event) -> int:
-        """Return the number of a key's partition. Raise HistoryError if it is not a key."""
+        """Return the number of a key's partition, a new one at its first appearance. Raise
+        HistoryError if it is not a key."""
         if type(key) is int or type(key) is str:
             known = self._numbers.get(key)
             if known is not None:
@@ -261,16 +262,17 @@ def _no_value(value: Any, event: Event) -> Exception:
 
 
 def keys_of(event: Event, places: Places) -> list[int]:
-    """Return the partitions of the keys that assign or subscribe lists. Raise the event's error if
-    its value is not a list."""
+    """Return the numbers (`Places`) of the partitions that assign or subscribe lists, in order.
+    Raise the event's error if its value is not a list of keys."""
     if not isinstance(event.value, list):
         raise event.refuse(f"the value of '{event.f}' must be a list of keys")
     return [places.number(key, event) for key in event.value]
 
 
 def rebalanced_keys(event: Event, places: Places) -> set[int]:
-    """Return the partitions whose assignment changed during the operation. Return none if the event
-    has no 'rebalance-log', and raise its error if that is malformed."""
+    """Return the numbers (`Places`) of the partitions whose assignment changed during the
+    operation. Return none if the event has no 'rebalance-log', and raise its error if that is
+    malformed."""
     log = event.raw.get("rebalance-log")
     if not log:
         return set()

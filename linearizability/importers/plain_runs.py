@@ -168,7 +168,8 @@ class PlainRuns:
         return set(np.unique(place).tolist())
 
     def _places(self, run: _Run, last: Event) -> Numbers:
-        """Return the place of each item, numbered in the order of their appearance."""
+        """Return the place of each item. Places that are new to the import are numbered in the
+        order of their appearance."""
         keys, first, place = np.unique(
             run.found.value[run.made.items], return_index=True, return_inverse=True
         )
@@ -204,7 +205,8 @@ class PlainRuns:
         self, operation: Numbers, process: Numbers, is_member: Flags, place: Numbers
     ) -> Numbers:
         """Return the session of each answer. A process reads on where it was, and a subscribed one
-        from a new position in each operation."""
+        from a new position in each operation. Note new sessions as those that the unsubscribed
+        processes are in."""
         reader = np.where(is_member, -1 - operation, process)
         by = (reader - reader.min(initial=0)) * (place.max(initial=0) + 1) + place
         _, first, which = np.unique(by, return_index=True, return_inverse=True)

@@ -210,7 +210,8 @@ _HAS_ROLE = _F.is_in([F.SEND.value, F.POLL.value]) & ~IS_FINAL
 
 
 def roles(rows: pl.LazyFrame) -> dict[str, Served]:
-    """Return the availability that producers and consumers saw before the final phase, by role."""
+    """Return the availability that producers and consumers saw before the final phase, by role.
+    Operations of imported Jepsen histories are left out. A role that sent no request is missing."""
     ours = rows.filter(_HAS_ROLE & ~(pl.col("client") == JEPSEN).fill_null(False))
     asked = ours.group_by(role=_ROLE.cast(pl.String)).agg(
         began=pl.col("t_invoke_ns").min(), ended=pl.coalesce("t_complete_ns", "t_invoke_ns").max()
@@ -295,8 +296,9 @@ def _recoveries(
 def opinion(found: Availability, bounds: Bounds = NOTHING_STATED) -> CheckerVerdict:
     """Return the verdict on the run's availability. Count only the bounds that the run states: that
     something succeeded after a heal proves nothing about records, so it must not make an unjudged
-    run valid. Without a bound the verdict is NOT_APPLICABLE, and its reason gives the measures; but
-    INVALID if nothing succeeded for PATIENCE_S after the last heal."""
+    run valid. Without a bound or an operation the verdict is NOT_APPLICABLE, and its reason gives
+    the measures; but INVALID if nothing succeeded for PATIENCE_S after the last heal, although
+    clients asked."""
     stated = sum(
         bound is not None for bound in (bounds.longest_gap_s, bounds.recovery_s, bounds.error_rate)
     )

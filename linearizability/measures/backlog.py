@@ -51,7 +51,7 @@ class Backlog:
 
 def backlog(path: Path) -> Backlog | None:
     """Return the backlog of a run directory or history file, or None if it has more than ROWS_MAX
-    rows."""
+    rows. Raise HistoryError if there is no history."""
     rows = history.scan(path)
     if rows.select(pl.len()).collect().item() > ROWS_MAX:
         return None

@@ -57,7 +57,8 @@ class Summary:
 
 
 def summarise(path: Path | str, engine: str = "auto", spark_master: str | None = None) -> Summary:
-    """Return the summary of a run directory or a history file; engines as in `check`."""
+    """Return the summary of a run directory or a history file, without the faults. engine,
+    spark_master, and HistoryError: as in `check`."""
     path = Path(path)
     engine = chosen_engine(path, engine, spark_master)
     rows = history.scan(path).filter(pl.col("f") != F.NEMESIS.value)

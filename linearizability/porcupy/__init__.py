@@ -56,8 +56,9 @@ def check(
     html: Path | None = None,
     annotations: Sequence[Annotation] = (),
 ) -> Result:
-    """Judge the operations of every key by `model`. Raise ValueError if a limit is not positive, or
-    if `html` is given for a model in Python.
+    """Judge the operations of every key by `model`. Raise ValueError if a limit is not positive, if
+    `html` is given for a model in Python, or if the executable finds the request invalid, for
+    example because it has no such model.
 
     A search that runs out of time or memory, or crashes, is UNKNOWN, never a pass. `html`: the file
     for a drawing of the first INVALID partition (only with the executable, and up to 2,000

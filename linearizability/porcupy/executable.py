@@ -145,7 +145,7 @@ def _problem(status: int, errors: bytes) -> str | None:
 
 def _lines(output: bytes) -> tuple[list[dict[str, Any]], bool]:
     """Return the complete lines of the output, and whether the last one says that the search is
-    done."""
+    done. Raise ValueError or AttributeError for a line that is no JSON object."""
     lines: list[dict[str, Any]] = []
     for text in output.split(b"\n")[:-1]:
         line = json.loads(text)

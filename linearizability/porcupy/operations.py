@@ -42,7 +42,8 @@ class Operations:
     call, ret: closed interval of integer times. client: row in a drawing. key: operations of
     different keys are judged separately. kind, a, b, c, vals: as the model says. status: OK,
     UNKNOWN or a number of the model's own. labels: text for the drawing, one per operation or none;
-    the first line stands in its box, the rest appears when a viewer points at it.
+    the first line stands in its box, the rest appears when a viewer points at it. Raise ValueError
+    if their lengths do not fit together, or if an operation returns before it was called.
     """
 
     call: Column

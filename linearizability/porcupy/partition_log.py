@@ -73,7 +73,8 @@ def judge_partition_logs(
     timeout_s: float = 60,
     memory_mib: int = 1024,
 ) -> list[PartitionLogResult]:
-    """Judge every partition with an append whose place is known.
+    """Return the verdict on every partition with an append whose place is known, in the order of
+    the partitions.
 
     confirm: have porcupine judge too. html_dir: the folder into which it draws the first
     MOST_DRAWINGS broken partitions; None: it draws none. timeout_s, memory_mib: of each search.

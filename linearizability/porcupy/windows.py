@@ -63,7 +63,8 @@ def logs_of(events: pl.LazyFrame) -> Logs:
 def tiles(logs: Logs, most_operations: int) -> tuple[Operations, list[int]]:
     """Cut whole partitions into windows of TILE_APPENDS consecutive appends, with the polls that
     received one of them. Return the operations, in which each window has its own key, and the
-    partition number of each key. Beyond about `most_operations`, leave windows out evenly."""
+    partition number of each key. Beyond about `most_operations`, leave windows out evenly. Of
+    several appends at one offset, keep only the first."""
     placed = (
         logs.appends.sort("pid", "offset", "op_id")
         .unique(["pid", "offset"], keep="first", maintain_order=True)

@@ -30,12 +30,13 @@ UNKNOWN_MEANING = (Family.ORDER, "a guarantee was broken")
 
 
 def family_of(checker: str, kind: str) -> Family:
-    """Return the family of an anomaly."""
+    """Return the family of an anomaly; ORDER if neither its kind nor its checker is known."""
     return _known(checker, kind)[0]
 
 
 def meaning_of(checker: str, kind: str) -> str:
-    """Return the meaning of a kind of anomaly in a few words."""
+    """Return the meaning of a kind of anomaly in a few words, general ones if neither the kind nor
+    the checker is known."""
     return _known(checker, kind)[1]
 
 

@@ -35,8 +35,8 @@ RECORD = ["topic", "partition", "value", "offset"]
 
 
 def numbers_in(message: str) -> tuple[list[int], list[int]]:
-    """Return the offsets that a sentence names, and its other numbers: each once, NUMBERS_MAX of
-    both at most, and only those of 64 bits."""
+    """Return the offsets that a sentence names, and its other numbers: each once, at most
+    NUMBERS_MAX offsets and NUMBERS_MAX others, and only those of 64 bits."""
     offsets = [int(n) for found in OFFSETS.findall(message) for n in NUMBER.findall(found)]
     rest = OFFSETS.sub(" ", message)
     others = [int(number) for number in NUMBER.findall(rest)]

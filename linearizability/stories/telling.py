@@ -85,7 +85,8 @@ def context(
     anomaly: Anomaly, records: Sequence[Record], scene: Scene, faults: Sequence[Fault]
 ) -> str:
     """Return the facts that the sentence of an anomaly leaves out: partition and offset, the writer
-    of the record or the process of the operation, the time, and the fault under way."""
+    of the record or the process of the operation, the time, and the fault under way. Return "" if
+    none of them is known."""
     parts = []
     if records:
         record = _most_telling(records)
