@@ -113,7 +113,8 @@ class Life(NamedTuple):
 
 
 def lives(rows: pl.LazyFrame) -> Life:
-    """Return the life of each group of a history."""
+    """Return the life of each group of a history, sorted by name. Without any member that
+    subscribed, left or crashed before the final phase, all parts of it are empty."""
     before_the_end = ~IS_FINAL
     is_member = pl.col("f").is_in([F.SUBSCRIBE.value, *ENDS]) & OF_GROUP & before_the_end
     members = collect(

@@ -141,9 +141,9 @@ def lost_polls(history: pl.LazyFrame) -> LostPolls:
 
 
 def with_eras(history: pl.LazyFrame, lost: LostPolls) -> pl.LazyFrame:
-    """Add two columns that number the time between lost polls: `era` counts those of the row's
-    group before the row, `own_era` those of the row's own process. Null: the row overlaps such a
-    poll, so that it belongs to no era. Rows without a group have 0 in both."""
+    """Return the rows with two more columns that number the time between lost polls: `era` counts
+    those of the row's group before the row, `own_era` those of the row's own process. Null: the row
+    overlaps such a poll, so that it belongs to no era. Rows without a group have 0 in both."""
     if lost.spans.is_empty():
         return history.with_columns(era=_number(0), own_era=_number(0))
     operation = ["group", "process", "session", "t_invoke_ns", "t_complete_ns"]
@@ -187,8 +187,8 @@ def _counted(
     until: str,
     is_strict: bool,
 ) -> pl.DataFrame:
-    """Add the column `name`: the number of spans with the same `by` whose `at` is before the row's
-    `until` (or at it, unless is_strict)."""
+    """Return the rows, sorted by `until`, with a column `name`: the number of spans with the same
+    `by` whose `at` is before the row's `until` (or at it, unless is_strict)."""
     so_far = spans.sort(at).select(*by, at, pl.int_range(1, pl.len() + 1).over(by).alias(name))
     return (
         told.sort(until)

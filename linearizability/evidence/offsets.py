@@ -124,7 +124,7 @@ def answers_of_groups(events: pl.LazyFrame) -> pl.LazyFrame:
 
 def with_last(answers: pl.LazyFrame, last: pl.LazyFrame) -> pl.LazyFrame:
     """Return each answer with the columns of the last commit that was certainly in force, or had
-    ended, before the answer was requested."""
+    ended, before the answer was requested. They are null if there is none."""
     return answers.sort("as_of_ns").join_asof(
         last,
         left_on="as_of_ns",

@@ -165,8 +165,8 @@ def over_something(jumps: pl.LazyFrame, sent: pl.LazyFrame) -> pl.LazyFrame:
 
 def of_decided(events: pl.LazyFrame) -> list[pl.LazyFrame]:
     """Return evidence about transactions that only their own records show to be committed: their
-    records without a known offset that readers received, and their records that no reader
-    received."""
+    records without a known offset that readers received, and their records that no reader received.
+    Return [] if there are no such transactions."""
     records = collect(
         events.filter(
             IS_DECIDED & pl.col("txn").is_not_null() & pl.col("value").is_not_null()

@@ -47,8 +47,8 @@ class Move(NamedTuple):
 
 
 def excused(opinions: Iterable[CheckerVerdict], history: pl.LazyFrame) -> list[CheckerVerdict]:
-    """Return the opinions, UNKNOWN where moved clocks may explain the anomalies. Look up the faults
-    only if some opinion depends on clocks."""
+    """Return the opinions; one is UNKNOWN if moved clocks may explain all its anomalies, which it
+    keeps. Look up the faults only if some opinion depends on clocks."""
     found = list(opinions)
     proofs = {o.name: o.anomalies for o in found if _goes_by_clocks(o)}
     moves = clock_faults(history) if proofs else []

@@ -129,7 +129,8 @@ def _apart(spans: list[tuple[int, int]]) -> list[tuple[int, int]]:
 
 
 def undisturbed(faults: pl.DataFrame) -> pl.DataFrame:
-    """Return the times without a fault in progress, each from undisturbed_ns to disturbed_ns."""
+    """Return the times without a fault in progress, each from undisturbed_ns to disturbed_ns, in
+    order. -NEVER and NEVER stand for no limit."""
     parts: list[tuple[int, int]] = []
     since = -NEVER
     for begun_ns, ended_ns in disturbed(faults):

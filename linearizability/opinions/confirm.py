@@ -23,7 +23,8 @@ def confirm_with_porcupine(
 
     INVALID: porcupine finds no legal order either. UNKNOWN: it contradicts the fast checker, or did
     not finish. For a run directory, broken partitions are drawn into its folder `porcupine`, and
-    the reason names the drawings. Counted: operations searched.
+    the reason names the drawings. Counted: operations searched. Raise HistoryError if there is no
+    valid history.
     """
     if find_executable() is None:
         return None

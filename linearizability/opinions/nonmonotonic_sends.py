@@ -24,7 +24,8 @@ OF_PROCESS = [*PLACE, "process"]
 
 
 def nonmonotonic_sends(history: pl.LazyFrame) -> CheckerVerdict:
-    """Return the opinion on a whole history. Counted: operations that follow an earlier one."""
+    """Return the opinion on a whole history, with MAX_TOLD anomalies at most. Counted: operations
+    that follow an earlier one."""
     pairs = _without_resets(_pairs(history).collect(), history)
     if pairs.is_empty():
         why = "no process sent to a partition twice"

@@ -57,9 +57,10 @@ def under_profile(
     verdict: Verdict, path: Path, profile: str, *, named_by_workload: Iterable[str] = ()
 ) -> Verdict:
     """Return the verdict on the history `path` by the rules of a profile; unchanged for
-    "touchstone". Opinions that are not a checker's (for example, that a recording is incomplete)
-    are kept. named_by_workload: checkers that must have judged something. Raise HistoryError for an
-    unknown profile."""
+    "touchstone". For another one, the opinions of `nonmonotonic_sends` and `write_cycles` are
+    added, and groups and availability are left out. Opinions that are not a checker's (for example,
+    that a recording is incomplete) are kept. named_by_workload: checkers that must have judged
+    something. Raise HistoryError for an unknown profile, or if there is no valid history."""
     if known_profile(profile) == "touchstone":
         return verdict
     facts = _facts(path, verdict)

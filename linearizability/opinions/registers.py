@@ -41,7 +41,8 @@ def judge_registers(
     path: Path | str, *, timeout_s: float = 60, memory_mib: int = 1024
 ) -> CheckerVerdict | None:
     """Return the opinion on all registers of a history, or None if it has none. A search beyond
-    timeout_s or memory_mib is UNKNOWN. Counted: operations."""
+    timeout_s or memory_mib is UNKNOWN. Counted: operations. Raise HistoryError if there is no valid
+    history."""
     events = registers_of(history.scan(Path(path)))
     if events.is_empty():
         return None
@@ -65,7 +66,9 @@ def judge_registers(
 
 
 def registers_of(events: pl.LazyFrame) -> pl.DataFrame:
-    """Return the reads and writes of every partition that is used as a register, by op_id."""
+    """Return the reads and writes of every partition that is used as a register, sorted by
+    partition and op_id. Failed ones, and writes of unknown outcome that no read shows, are left
+    out."""
     reads = events.filter(IS_READ)
     shown = reads.select(*PARTITION, "value").filter(pl.col("value").is_not_null()).unique()
     writes = events.filter(IS_WRITE).join(

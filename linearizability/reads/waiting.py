@@ -46,7 +46,7 @@ t_invoke_ns, nothing (whether the poll delivered no record)."""
 
 def waiting(events: pl.LazyFrame, shortest_ns: int) -> pl.DataFrame:
     """Return the pauses that prove a wait, and the watched spans, as rows of COLUMNS, from a whole
-    resolved history."""
+    resolved history. A run shorter than shortest_ns has none."""
     began, ended = bounds(events)
     if ended - began < shortest_ns:
         return pl.DataFrame(schema=pl.Schema(COLUMNS))

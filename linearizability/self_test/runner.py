@@ -101,7 +101,8 @@ class SelfTest:
 def run_self_test(
     seeds: Iterable[int], progress: Callable[[int], None] = lambda _seeds: None, processes: int = 1
 ) -> SelfTest:
-    """Judge the valid histories of these seeds, and the broken ones that mutators make of them.
+    """Judge the valid histories of these seeds, and the broken ones that mutators make of them;
+    return the results. With several processes, raise BrokenProcessPool if one of them dies.
     progress: called with the number of seeds done, first with 0. The result is the same for any
     number of processes."""
     result = SelfTest()
@@ -201,7 +202,8 @@ def _planted(name: str, known: dict[int, list[Row]]) -> Iterator[tuple[int, Muta
 
 
 def found_by(name: str, mutants: Sequence[list[Row]]) -> Mapping[int, set[str]]:
-    """Return the kinds of anomalies that the checker reports of each mutant, by its number."""
+    """Return the kinds of anomalies that the checker reports of each mutant, by its number: an
+    empty set for a mutant without any."""
     rows = joined(mutants)
     if CHECKERS[name].scope is Scope.RUN:  # cycles in real time would lead through all of them
         rows = rows.with_columns(

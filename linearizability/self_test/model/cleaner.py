@@ -47,7 +47,8 @@ class Cleaner:
         return json.dumps(self.settings | {"message.timestamp.type": "CreateTime"})
 
     def dress(self, value: int | None) -> Dress:
-        """Return a record's key, headers and timestamp, which are the same in every read of it."""
+        """Return a record's key, and whether it is a tombstone: chosen at random once, and then the
+        same in every read of it. Both are None if the topic is not compacted."""
         if not self.compacts:
             return Dress()
         if value not in self._dresses:

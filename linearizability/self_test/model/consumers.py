@@ -108,7 +108,7 @@ def assign(world: World, reader: Consumer) -> None:
 
 
 def join(world: World, reader: Consumer) -> None:
-    """Make the process the only member of its group."""
+    """Make the process the only member of its group, and write the row of its subscription."""
     reader.owns_all = True
     settings = {"session.timeout.ms": "6000", "max.poll.interval.ms": "20000"}
     subscribed = {"f": F.SUBSCRIBE.value, "type": "ok", "settings": json.dumps(settings)}

@@ -117,7 +117,8 @@ class Partition:
 
     def change_leader(self, rng: Random) -> None:
         """Elect a leader that has everything below the high watermark, and perhaps some records
-        above it."""
+        above it: cut the log after them, raise the leader epoch, and forget transactions that are
+        cut off whole."""
         del self.log[rng.choice(self._ends_of_batches()) :]
         self.leader_epoch += 1
         self.open = {p: first for p, first in self.open.items() if first < len(self.log)}

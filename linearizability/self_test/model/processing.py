@@ -28,7 +28,8 @@ class Inputs:
 
     def end(self, reader: Consumer | None, end: str) -> None:
         """End this reader's transaction in the model of the group: its pending positions take
-        effect if it is committed, and are dropped if not."""
+        effect if it is committed, and are dropped if not. Do nothing for None and for a reader
+        outside the group."""
         if reader is None or reader.group != GROUP:
             return
         self.taken -= set(reader.positions)
@@ -41,7 +42,7 @@ class Inputs:
 def reader_in(world: World, inputs: Inputs, process: int, txn: int) -> Consumer | None:
     """Return a consumer that reads within the transaction, alone or as a member of the group in one
     partition that no other transaction has taken, or None, at random, for a transaction that reads
-    nothing."""
+    nothing. A member's partition is then taken, and the row of its position written."""
     rng = world.rng
     if rng.random() < 0.4:
         return None

@@ -57,8 +57,8 @@ class World:
         return self.cleaner.dress(value)
 
     def contents(self, value: int | None) -> Row:
-        """Return the fields of a record besides its value, which are the same in every read of
-        it."""
+        """Return the column checksum of the record with this value, the same in every read of it,
+        or {} if there is no value or the recorder writes none."""
         if value is None or not self.tells_contents:
             return {}
         return {"checksum": value * 2_654_435_761 % 2**32}
