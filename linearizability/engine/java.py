@@ -32,7 +32,8 @@ def find_java() -> Path | None:
 
 
 def java_environment() -> dict[str, str]:
-    """Return the environment that Spark's launcher needs, or {} if there is no Java."""
+    """Return the environment variable that Spark's launcher needs, {"JAVA_HOME": …}, or {} if there
+    is no Java."""
     java = find_java()
     if java is None:
         return {}
@@ -45,7 +46,7 @@ def java_environment() -> dict[str, str]:
 @lru_cache(None)
 def _release(java: Path) -> int | None:
     """Return 17 for "17.0.15", 8 for "1.8.0_402", and None if the Java is not there or does not
-    run."""
+    run. Wait for the answer up to _ANSWER_WITHIN_S."""
     if not java.is_file():
         return None
     try:

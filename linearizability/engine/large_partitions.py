@@ -31,7 +31,8 @@ _ARRIVAL, _FILE = "arrival", "file"
 
 @contextmanager
 def on_disk(chunks: Chunks, outcomes: pl.LazyFrame) -> Iterator[pl.LazyFrame]:
-    """Provide the resolved events of whole partitions, in their order, inside the `with` block.
+    """Provide the resolved events of whole partitions, in their order, inside the `with` block;
+    they are read from temporary files, which are removed at its end.
 
     outcomes: those of the transactions, in the form that `ingest.with_transaction_outcomes` takes.
     """

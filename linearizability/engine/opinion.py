@@ -113,8 +113,8 @@ def _rows(rows: Iterable[dict[str, Any]]) -> pl.DataFrame:
 
 
 def _needs(events: pl.LazyFrame, scope: Scope) -> list[dict[str, Any]]:
-    """Return a row with the number of rows of the piece that fulfil each need. Only pieces of
-    partitions are counted, so that each row counts once."""
+    """Return a row for each need, with the number of rows of the piece that fulfil it. Return []
+    for other scopes than partitions, so that each row counts once."""
     if scope is not Scope.PARTITION:
         return []
     sums = (need.rows.sum().cast(pl.Int64).alias(need.name) for need in Needs)

@@ -29,7 +29,8 @@ def lacking(_row: int) -> str:
 
 
 def complaint(answers: Iterable[str]) -> str | None:
-    """Return one sentence about the executors that cannot run the kernels, or None if all can."""
+    """Return one sentence about the first executor, in the order of hosts, that cannot run the
+    kernels, or None if all can."""
     for host, python, missing in map(json.loads, sorted(set(answers))):
         if missing:
             names = " and ".join(missing)

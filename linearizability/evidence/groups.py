@@ -130,8 +130,9 @@ def _drained(group: Group, end_ns: int) -> tuple[int, ...]:
 
 
 def _owned(group: Group, place: Place) -> list[tuple[Span, int, int, int | None]]:
-    """Return the spans in which each process owned the partition, with the operation and generation
-    of the report."""
+    """Return the spans in which each process owned the partition, in the order of their beginnings,
+    with the process, and the operation and generation of the report. A span that did not end ends
+    at NEVER."""
     by_process = defaultdict(list)
     for report in sorted(group.reports, key=lambda report: report.at_ns):
         by_process[report.process].append(report)

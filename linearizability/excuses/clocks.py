@@ -104,7 +104,8 @@ def _told(
 
 
 def clock_faults(history: pl.LazyFrame) -> list[Move]:
-    """Return the faults that moved clocks, each with the heal that ended it."""
+    """Return the faults that moved clocks, in order, each with the time of the heal that ended
+    it."""
     told = history.filter(pl.col("f") == F.NEMESIS.value).select("t_invoke_ns", "detail")
     found: list[Move] = []
     healed_ns: int | None = None

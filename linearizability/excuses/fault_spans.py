@@ -66,7 +66,8 @@ def fault_spans(rows: pl.LazyFrame, start_ns: int, end_ns: int) -> list[Fault]:
 
 
 def overlapping(faults: Sequence[Fault]) -> list[list[Fault]]:
-    """Return the faults in groups; faults of different groups do not overlap in time."""
+    """Return the faults in groups, in the order of their beginnings; faults of different groups do
+    not overlap in time."""
     groups: list[list[Fault]] = []
     for fault in sorted(faults, key=lambda fault: fault.start_s):
         if groups and fault.start_s <= max(each.end_s for each in groups[-1]):

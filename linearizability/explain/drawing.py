@@ -238,7 +238,7 @@ def _log(
 
 def _css(words: str, at: int, shown: Collection[tuple[str, int]]) -> str:
     """Return the CSS class of a cell: its offset shows several values, its value is shown at
-    several offsets, or it is empty."""
+    several offsets, it is empty, or none of these."""
     if words == NOTHING:
         return "cell gone"
     if len({held for held, offset in shown if offset == at}) > 1:

@@ -67,7 +67,7 @@ def svg(
     height: float, label: str, parts: Iterable[str], width: float = WIDTH, *, scales: bool = True
 ) -> Markup:
     """Return a figure that scales with the page, or keeps its size. label: the text for screen
-    readers."""
+    readers. parts: SVG elements, in which all text must be escaped already."""
     size = "" if scales else f' style="width: {width:g}px; min-width: 0"'
     body = "".join(parts)
     return Markup(  # every text inside was escaped where it was made
@@ -157,8 +157,8 @@ def fault_rows(faults: Sequence[Fault]) -> list[int]:
 
 
 def fault_lane(scale: TimeScale, faults: Sequence[Fault], rows: list[int]) -> list[str]:
-    """Return the SVG elements of the faults' names above the bands, in their rows
-    (`fault_rows`)."""
+    """Return the SVG elements of the faults' names above the bands, in their rows (`fault_rows`).
+    Return [] without faults."""
     if not faults:
         return []
     parts = [text(scale.left - 8, 13, "faults", "tick", "end")]

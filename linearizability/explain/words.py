@@ -44,7 +44,8 @@ def operations_of(rows: pl.DataFrame) -> list[list[Row]]:
 
 
 def in_words(operation: list[Row]) -> str:
-    """Return one line that describes an operation: process, action, place and outcome."""
+    """Return one line that describes an operation: process, action, place, RECORDS_MAX of its
+    records at most, and outcome. operation: its rows, at least one."""
     first = operation[0]
     if first["f"] == F.NEMESIS.value:
         return f"{first['op_id']}: fault {_fault(first['detail'])}"

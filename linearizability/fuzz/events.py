@@ -208,7 +208,8 @@ def lose_a_field(events: list[Event], rng: Random) -> bool | None:
 
 
 def spoil_within_a_value(events: list[Event], rng: Random) -> bool | None:
-    """Replace a part of a value by something malformed, add such a part, or remove a part."""
+    """Replace a part of a value by something malformed, add such a part, or remove a part. Return
+    False, or None if no event has a value or the part is empty."""
     place = _one([n for n in _clients(events) if events[n]["value"]], rng)
     if place is None:
         return None
@@ -248,7 +249,7 @@ def rename_an_operation(events: list[Event], rng: Random) -> bool | None:
 
 def send_another_value(events: list[Event], rng: Random) -> bool | None:
     """Change a sent record in an ok completion, so that it has another value or key than its
-    invocation."""
+    invocation. Return True, or None if there is no such record."""
     sends = [m for n in _completions(events) for m in events[n]["value"] if m[0] == "send"]
     if not sends:
         return None
@@ -270,7 +271,8 @@ def lose_a_micro_operation(events: list[Event], rng: Random) -> bool | None:
 
 
 def lose_an_answer(events: list[Event], rng: Random) -> bool | None:
-    """Remove the received records from the completion of an ok poll."""
+    """Remove the received records from the completion of an ok poll. Return True, or None if there
+    is no such poll."""
     polls = [m for n in _completions(events) for m in events[n]["value"] if m[0] == "poll"]
     if not polls:
         return None
@@ -279,7 +281,8 @@ def lose_an_answer(events: list[Event], rng: Random) -> bool | None:
 
 
 def change_a_number(events: list[Event], rng: Random) -> bool | None:
-    """Change a polled offset or value of an ok completion; the judged rows must show the change."""
+    """Change a polled offset or value of an ok completion; the judged rows must show the change.
+    Return False, or None if no record was polled."""
     records = [
         record
         for n in _completions(events)

@@ -79,8 +79,9 @@ class _Reader:
         return None
 
     def string_of_lines(self) -> str:
-        """Return a string that ends on a later line than it begins. Raise the reader's error if
-        there is no string here, or if it is not closed."""
+        """Read on to the end of a string that ends on a later line than it begins, and return it
+        with its quotes. Raise the reader's error if there is no string here, or if it is not
+        closed."""
         if self.text[self.at] != '"':
             raise self.refuse("a character is missing behind '\\'; the file is not complete EDN")
         began, parts = self.line, [self.text[self.at :]]

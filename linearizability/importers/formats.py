@@ -16,7 +16,7 @@ AUTO, OURS = "auto", "touchstone"
 
 
 class Importer(Protocol):
-    """A format of histories of another tool."""
+    """An importer of another tool's format: it recognises and converts its histories."""
 
     def recognises(self, path: Path) -> bool:
         """Return whether "auto" takes the file for a history in this format."""

@@ -176,7 +176,9 @@ class Import:
         self.add_forms(jsonl.forms(numbered, self.source))
 
     def add(self, event: Event) -> None:
-        """Convert the next event of the file and add its rows."""
+        """Convert the next event of the file. The rows of an operation are added when it completes,
+        or by `rows` if it never does; so are those of faults. Raise HistoryError if the event does
+        not fit the events before it."""
         self.last = event
         if event.process is None:
             event.require_unique_keys(0)

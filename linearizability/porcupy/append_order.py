@@ -138,7 +138,7 @@ def append_order_anomalies(events: pl.LazyFrame) -> pl.LazyFrame:
 
 def anomalies_with_offsets(events: pl.LazyFrame) -> pl.LazyFrame:
     """Return the rows of append_order_anomalies with one more column, `offset`, the offset of each
-    anomaly."""
+    anomaly. They are sorted by partition and offset."""
     placed, read = once(_placed, events).lazy(), reads(of_partitions(events))
     too_late = pl.col("lo") > pl.min_horizontal("ack_above", "read_from")
     late = collect(

@@ -60,8 +60,8 @@ def check_by_executable(
     annotations: Sequence[Annotation],
 ) -> Result:
     """Return the executable's result for the operations of every key: UNKNOWN if it is missing,
-    crashes, or exceeds a limit. html: the file to write a drawing to, if there is one. Raise
-    ValueError for a malformed request, for example one that names no model."""
+    crashes, or exceeds a limit. html: the file to write a drawing to, if there is one; its folder
+    is made. Raise ValueError for a malformed request, for example one that names no model."""
     executable = find_executable()
     if executable is None:
         return Result(
@@ -104,7 +104,8 @@ def _opened_at_error(page: str) -> str:
 
 def _run(executable: Path, request: bytes, timeout_s: float) -> tuple[bytes, str | None]:
     """Run the executable with this request. Return its standard output, and None or the reason why
-    it failed or was stopped. Raise ValueError if the executable finds the request invalid."""
+    it failed or was stopped. It is ended if it takes GRACE_S longer than timeout_s. Raise
+    ValueError if the executable finds the request invalid."""
     try:
         process = subprocess.Popen(
             [executable],

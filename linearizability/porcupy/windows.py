@@ -265,7 +265,7 @@ def _fault_name(detail: str | None) -> str:
 
 
 def within(annotations: Sequence[Annotation], operations: Operations) -> list[Annotation]:
-    """Return the annotations in the time of the operations, cut to it."""
+    """Return the annotations in the time of the operations, cut to it. operations: at least one."""
     start = int(operations.call.min())
     end = int(max(operations.call.max(), *operations.ret[operations.ret < NEVER], start))
     return [

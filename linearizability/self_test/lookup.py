@@ -55,7 +55,8 @@ def is_acked(row: Row) -> bool:
 
 
 def places_seen(rows: list[Row]) -> Mapping[tuple[int, int | None], set[int]]:
-    """Return (partition, value) -> the offsets at which it was read, also from followers."""
+    """Return (partition, value) -> the offsets at which it was read, also from followers; an empty
+    set for a value that was not read."""
     seen: dict[tuple[int, int | None], set[int]] = defaultdict(set)
     for row in filter(_is_data, rows):
         seen[row["partition"], row["value"]].add(row["offset"])

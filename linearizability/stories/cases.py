@@ -68,7 +68,8 @@ def _places(anomaly: Anomaly, records: Sequence[Record]) -> tuple[Place, ...]:
 def _when(
     anomaly: Anomaly, family: Family, records: Sequence[Record], scene: Scene
 ) -> tuple[int, int]:
-    """Return when an anomaly began and ended."""
+    """Return when an anomaly began and ended, in nanoseconds of the history's clock: the whole
+    history if it names no known operation."""
     rows = [scene.operations[op] for op in anomaly.operations if op in scene.operations]
     sends = [record.send for record in records if record.send is not None]
     if family is Family.LOSS and sends:

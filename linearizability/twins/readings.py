@@ -103,8 +103,9 @@ def polls_lost(rows: list[Row]) -> list[tuple[Row, int]]:
 
 
 def standing(rows: list[Row], row: Row, lost: Row, ended_ns: int) -> str | None:
-    """Return whether the row ended before a lost poll or began after it, as a word, or None if
-    neither."""
+    """Return "before" if the row ended before a lost poll was invoked; "after" if the row's
+    session, or for the poll's own process the row, began after ended_ns, the end of that poll; else
+    None."""
     began = min(
         r["t_invoke_ns"]
         for r in rows

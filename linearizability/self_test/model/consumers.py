@@ -202,7 +202,8 @@ def _whole(partition: Partition, complete: bool) -> Row:
 
 
 def watcher(world: World) -> Actor:
-    """Ask leaders now and then for their high watermarks, without reading records."""
+    """Ask leaders now and then, for ever, for their high watermarks, and write the rows of their
+    answers, which have no records."""
     rng = world.rng
     process = next(world.processes)
     while True:

@@ -22,8 +22,8 @@ def tell_settings(world: World) -> None:
 
 
 def delete_beginnings(world: World) -> None:
-    """Move the log starts of all partitions up by a few records: without a row where the topic
-    deletes by age or size, else by a DeleteRecords, whose rows are written."""
+    """Move the log starts of all partitions up to a random offset, 3 at most: without a row where
+    the topic deletes by age or size, else by a DeleteRecords, whose rows are written."""
     process = next(world.processes)
     if world.cleaner.deletes:
         world.now_ns += EXPIRED_NS

@@ -243,7 +243,8 @@ def _init(world: World, producer: Producer) -> None:
 
 
 def _end(world: World, producer: Producer, touched: list[Partition], wanted: F) -> Steps:
-    """End a transaction. Return "commit" or "abort", or None if it hangs for ever."""
+    """End a transaction, and write the rows of its requests (none if the client dies first). Return
+    "commit" or "abort", or None if it hangs for ever."""
     rng = world.rng
     if rng.random() < 0.1:  # the client dies; the coordinator aborts by time-out, or not in time
         if rng.random() < 0.9:

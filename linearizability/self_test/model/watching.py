@@ -18,7 +18,8 @@ TURNS_TO_SETTLE = 5_000
 
 def watch(world: World, players: Sequence[Actor]) -> None:
     """Stop these actors, let pending markers be written, then let two quiet minutes pass in which
-    readers keep polling. Leave out the minutes if a marker stays unwritten."""
+    readers keep polling. Leave out the minutes if a marker stays unwritten. No actor is left at the
+    end."""
     world.actors = [actor for actor in world.actors if actor not in players]
     world.actors.append(world.replication())
     for _ in range(TURNS_TO_SETTLE):

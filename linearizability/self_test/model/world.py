@@ -83,8 +83,8 @@ class World:
                 self.actors.remove(actor)
 
     def replication(self) -> Actor:
-        """Raise high watermarks; now and then change a leader, which may truncate the end of its
-        log."""
+        """Raise high watermarks, for ever; now and then change a leader, which may truncate the end
+        of its log."""
         while True:
             partition = self.rng.choice(self.partitions)
             if self.rng.random() < 0.04:
@@ -118,7 +118,8 @@ class World:
 
     def write(self, operation: Row, rows: list[Row], completed: bool = True) -> None:
         """Append the rows of an operation to the history, at least one. Without `completed` its
-        client got no answer, so the rows have no time of completion."""
+        client got no answer, so the rows have no time of completion. Otherwise they complete now,
+        and the clock advances."""
         ended = self.tick() if completed else None
         for index, row in enumerate(rows):
             self.rows.append({"record_index": index, "t_complete_ns": ended, **operation, **row})
