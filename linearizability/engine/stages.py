@@ -131,8 +131,8 @@ TO_JUDGE: Mapping[str, pl.Schema] = {
 
 def scatter_events(where: Whereabouts, position: int, rows: pl.DataFrame) -> Iterator[Chunk]:
     """Yield each row to the bucket of its partition (to pieces as well, if that is large), and rows
-    judged by value also to the bucket of that value. position: that of the first row in the
-    history."""
+    judged by value also to the bucket of that value. Rows without a partition are left out
+    otherwise. position: that of the first row in the history."""
     rows = where.with_buckets(rows)
     timed = with_longest(rows.lazy(), where.longest_ns)
     events = with_eras(timed, where.lost_polls).collect()
@@ -166,7 +166,8 @@ def transaction_columns(where: Whereabouts) -> tuple[str, ...]:
 
 
 def scatter_marked(where: Whereabouts, position: int, rows: pl.DataFrame) -> Iterator[Chunk]:
-    """Yield the rows that show markers, partition by partition."""
+    """Yield the rows from which markers are found (sends in transactions, and rows with a producer
+    id), each to the bucket of its partition."""
     in_transactions = ingest.IS_SEND & pl.col("txn").is_not_null()
     rows = rows.filter(in_transactions | pl.col("producer_id").is_not_null())
     yield from scattered(where.with_buckets(rows).drop("is_large"), MARKED, position)
@@ -272,7 +273,7 @@ def keep_others(position: int, rows: pl.DataFrame) -> Iterator[Chunk]:
 
 
 def find_polls(who: pl.DataFrame, position: int, rows: pl.DataFrame) -> Iterator[Chunk]:
-    """Yield the polls of these readers."""
+    """Yield the answered polls of these readers, one row per operation."""
     yield from packed(waiting.polls_of(polls_with_readers(rows), who), POLL, position=position)
 
 

@@ -32,7 +32,8 @@ OK = Type.OK.value
 
 
 class Turn(NamedTuple):
-    """A Begin, InitProducerId, commit or abort, in the order of the columns that are read."""
+    """A Begin, InitProducerId, commit or abort. Its fields are the columns that are read, in their
+    order."""
 
     f: str
     type: str

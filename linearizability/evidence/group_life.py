@@ -359,7 +359,7 @@ def _reports(rows: pl.DataFrame) -> Iterator[Report]:
 
 def _watched(polls: pl.Series, disturbances: list[Span]) -> list[Span]:
     """Return the spans in which some member polled without a long break and no fault was in
-    progress."""
+    progress. polls: the times of all polls, in order."""
     begins = (polls.diff() > WATCHED_GAP_NS).fill_null(True)
     starts, ends = polls.filter(begins), polls.filter(begins.shift(-1, fill_value=True))
     spans = list(zip(starts, ends, strict=True))

@@ -150,9 +150,9 @@ def _owned(group: Group, place: Place) -> list[tuple[Span, int, int, int | None]
 
 
 def _without_owner(group: Group, place: Place, made_ns: int) -> Iterator[Row]:
-    """Yield one row for the first time in which no member owned the partition for longer than a
-    rebalance may take, if there was one. For a partition that was added to the topic, the time
-    begins when the group must know of it."""
+    """Yield one row for the first time in which the group was watched and no member owned the
+    partition for longer than a rebalance may take, if there was one. For a partition that was added
+    to the topic, the time begins when the group must know of it."""
     owned = _owned(group, place)
     since = min(report.at_ns for report in group.reports)
     if made_ns > since:

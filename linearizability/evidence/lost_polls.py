@@ -109,7 +109,8 @@ def sessions_in(history: pl.LazyFrame) -> pl.DataFrame:
 
 
 def put_together(lost: pl.DataFrame, sessions: pl.DataFrame) -> LostPolls:
-    """Return the lost polls of a whole history, merged from those of its pieces."""
+    """Return the lost polls of a whole history, merged from those of its pieces, with the sessions
+    of the groups that have lost polls."""
     seen = sessions.select("process", seen_ns="first_ns").sort("seen_ns")
     unseen_ns = pl.max_horizontal("begun_ns", "over_ns") + UNSEEN_NS
     spans = (
@@ -133,7 +134,7 @@ def put_together(lost: pl.DataFrame, sessions: pl.DataFrame) -> LostPolls:
 
 
 def lost_polls(history: pl.LazyFrame) -> LostPolls:
-    """Return the lost polls of a whole history."""
+    """Return the lost polls of a whole history, with the sessions of the groups that have any."""
     rows = history.select(COLUMNS_READ)
     lost = lost_in(rows)
     sessions = sessions_in(rows) if lost.height else pl.DataFrame(schema=SESSIONS)

@@ -139,7 +139,8 @@ def with_last(answers: pl.LazyFrame, last: pl.LazyFrame) -> pl.LazyFrame:
 
 def last_of(commits: pl.LazyFrame) -> pl.LazyFrame:
     """Return each commit, in the order of since_ns, with the newest commit that had reached the
-    coordinator by then, and last_ns, the time at which that was invoked."""
+    coordinator by then, and last_ns, the time at which that was invoked. Commits that were never
+    acknowledged, or whose since_ns is unknown, are left out."""
     columns = ["sent", "send_op", *OF_ITS_TRANSACTION]
     ordered = (
         commits.filter(pl.col("since_ns").is_not_null() & (pl.col("over_ns") < NEVER))

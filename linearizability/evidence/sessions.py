@@ -34,7 +34,7 @@ OF_SESSIONS = (F.HEARTBEAT.value, F.LEAVE.value)
 
 
 class Request(NamedTuple):
-    """One request of a member, in the order of the columns that are read."""
+    """One request of a member. Its fields are the columns that are read, in their order."""
 
     op_id: int
     f: str
@@ -47,7 +47,8 @@ class Request(NamedTuple):
 
 
 class Judged(NamedTuple):
-    """Two consecutive requests of a member, and the name of the broken promise or None."""
+    """Two consecutive requests of a member, and the name of the broken promise or None. span_ns:
+    from the invocation of the first to the answer to the second."""
 
     group: str
     process: int

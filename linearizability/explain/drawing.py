@@ -101,7 +101,8 @@ def timeline(operations: list[list[Row]], around: Around = ALONE_HERE) -> Markup
 
 
 def _timeline(operations: list[list[Row]], around: Around, proof: Collection[int] = ()) -> Drawing:
-    """Return a drawing of the operations in time. proof: the operations whose words are bold."""
+    """Return a drawing of the operations in time, LINES_MAX at most. proof: the operations whose
+    words are bold."""
     drawn = operations[:LINES_MAX]
     labels = [_label(operation, around.beside) for operation in drawn]
     left = CHARACTER * min(max(map(len, labels), default=0), WORDS_MAX) + 16
@@ -274,8 +275,8 @@ def picture(
     attributes: Collection[str],
     around: Around = ALONE_HERE,
 ) -> str:
-    """Return title, operations in time and partitions as one SVG image that needs no style sheet.
-    proof: the operations that the anomaly names: their words are bold."""
+    """Return title, operations in time (LINES_MAX at most) and partitions as one SVG image that
+    needs no style sheet. proof: the operations that the anomaly names: their words are bold."""
     drawings = [_timeline(operations, around, proof), *_logs(operations, attributes, around)]
     parts, y = [_words(MARGIN, MARGIN + 12, title, bold=True)], MARGIN + ROW + 4
     for number, drawing in enumerate(drawings):

@@ -117,7 +117,8 @@ SECONDS_MIN = 1e-4
 
 
 def time_axis(scale: TimeScale, y: float) -> list[str]:
-    """Return the SVG elements of the ticks below a figure, the last one with its unit."""
+    """Return the SVG elements of the axis below a figure and of its ticks, the last one with its
+    unit."""
     span = scale.end_s - scale.start_s
     size, unit = next((u for u in UNITS[1:] if span >= u[0]), UNITS[-1])
     if span >= SECONDS_MIN:

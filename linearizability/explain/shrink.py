@@ -32,8 +32,8 @@ Piece = TypeVar("Piece")
 
 @dataclass(frozen=True)
 class Shrunk:
-    """The remaining history. is_minimal: whether nothing more can be left out; if not, the time was
-    up."""
+    """An anomaly, and the part of the history that still shows it. is_minimal: whether nothing more
+    can be left out; if not, the time was up."""
 
     anomaly: Anomaly
     rows: pl.DataFrame

@@ -48,8 +48,8 @@ def empty_columns(file: Path) -> tuple[str, ...] | None:
 
 
 def remember_rows(file: Path, empty: tuple[str, ...]) -> None:
-    """Note that the rows of the file were checked and are valid. empty: the columns that are null
-    in every row."""
+    """Note that the rows of the file in its present state were checked and are valid; the last
+    REMEMBERED files are remembered. empty: the columns that are null in every row."""
     _remember(_sound, file, empty)
 
 

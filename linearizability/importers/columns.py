@@ -48,7 +48,8 @@ class Columns:
 
 
 def series(numbers: array[int]) -> pl.Series:
-    """Return the array as a polars column that shares its memory."""
+    """Return the array as a polars column that shares its memory. While the column exists, the
+    array cannot grow."""
     column = pa.Array.from_buffers(pa.int64(), len(numbers), [None, pa.py_buffer(numbers)])
     return pl.Series(pl.from_arrow(column))
 

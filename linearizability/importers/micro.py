@@ -77,7 +77,8 @@ def _topic_of(name: str) -> str:
 
 def micro_operations(operation: Operation, places: Places) -> list[Send | Poll]:
     """Return all sends and polls of one operation, in order: the completed ones, then the sends
-    that were only invoked. Raise HistoryError if the completion does not match the invocation."""
+    that were only invoked. Raise HistoryError if the completion does not match the invocation, or
+    if either is malformed."""
     invoked, completed = operation
     asked = _listed(invoked)
     if asked is None and invoked.f != "poll":

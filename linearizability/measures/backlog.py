@@ -110,9 +110,9 @@ def _unseen(events: pl.LazyFrame, there: pl.DataFrame, times: pl.DataFrame) -> p
 
 
 def _lag(events: pl.LazyFrame, there: pl.DataFrame, times: pl.DataFrame) -> pl.DataFrame:
-    """Return place, consumer, t_s, lag_s, from a consumer's first assignment or record in a
-    partition until its last poll. Final reads are not consumers: they start from the beginning
-    after the run."""
+    """Return place, consumer, t_s, lag_s (0 if no record waits), from a consumer's first assignment
+    or record in a partition until its last poll. Final reads are not consumers: they start from the
+    beginning after the run."""
     working = events.filter(~pl.col("final") & (pl.col("type") == Type.OK.value)).with_columns(
         consumer=NAMED, at_ns=pl.coalesce("t_complete_ns", "t_invoke_ns")
     )

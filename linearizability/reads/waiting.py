@@ -73,8 +73,8 @@ def turns_of(events: pl.LazyFrame) -> pl.LazyFrame:
 
 
 def polls_of(polls: pl.LazyFrame, who: pl.DataFrame) -> pl.DataFrame:
-    """Return the polls of these readers in the form of ASKED. polls: one row per record. who: the
-    WHOSE columns."""
+    """Return the polls of these readers in the form of ASKED, one row per operation. polls: one row
+    per record. who: the WHOSE columns."""
     return collect(
         polls.join(who.lazy(), on=WHOSE, how="semi", nulls_equal=True)
         .group_by(*WHOSE, "op_id")

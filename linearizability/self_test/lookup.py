@@ -96,7 +96,7 @@ def sent_once(rows: list[Row]) -> dict[int, Row]:
 
 
 def log_starts(rows: list[Row]) -> Mapping[int, int]:
-    """Return partition -> its last known log start, 0 if unknown."""
+    """Return partition -> its highest known log start, 0 if unknown."""
     starts: dict[int, int] = defaultdict(int)
     for row in rows:
         if row.get("partition") is not None and row.get("log_start") is not None:
@@ -217,8 +217,8 @@ def neighbours(records: list[Row]) -> list[tuple[Row, Row]]:
 
 
 def neighbours_of_producers(rows: list[Row]) -> list[tuple[Row, Row]]:
-    """Return each record and marker with the one before it of the same producer id in the same
-    read."""
+    """Return (a, b) for each record or marker b that follows a record or marker a of the same
+    producer id in the same partition and read."""
     records = [row for row in raw_records(rows) if row["producer_id"] >= 0]
     records.sort(key=lambda r: (r["op_id"], r["partition"], r["producer_id"]))
     return [(a, b) for a, b in neighbours(records) if a["producer_id"] == b["producer_id"]]

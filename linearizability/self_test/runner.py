@@ -175,8 +175,8 @@ def _judge_valid(histories: dict[int, list[Row]], result: SelfTest) -> None:
 
 
 def _judge_broken(known: dict[int, list[Row]], result: SelfTest) -> None:
-    """Judge the mutated histories rule by rule: all mutants of a batch at once would take
-    gigabytes."""
+    """Judge the mutated histories, and add the numbers and problems to `result`. Work rule by rule:
+    all mutants of a batch at once would take gigabytes."""
     for name in MUTATORS:
         mutants = list(_planted(name, known))
         if not mutants:

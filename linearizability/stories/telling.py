@@ -21,9 +21,9 @@ was used."""
 
 
 def headline(cases: Sequence[Case], records: int, *, is_cut: bool = False) -> str:
-    """Return one line about a group: how many anomalies, where, and their meaning. cases: the most
-    serious ones, the one to tell first. is_cut: whether the verdict keeps only some of their
-    anomalies."""
+    """Return one line about a group: how many records (anomalies, if `records` is 0), where, and
+    their meaning. cases: the most serious ones, the one to tell first. is_cut: whether the verdict
+    keeps only some of their anomalies."""
     example = cases[0]
     count = f"{records:,} record{'s' * (records != 1)}" if records else _anomalies(len(cases))
     places = sorted({place for case in cases for place in case.places})
@@ -39,7 +39,8 @@ def story(
     scene: Scene,
     faults: Sequence[Fault],
 ) -> str:
-    """Return a group as one paragraph. part: its cases, the one to tell in full at the head."""
+    """Return a group as one paragraph. part: its cases, the one to tell in full at the head.
+    records: how many records its most serious cases name. faults: those that explain it."""
     example = part[0]
     sentences: list[str] = []
     if example.records:
@@ -242,7 +243,7 @@ def _proof(operations: Sequence[int]) -> str:
 
 def _cut_short(part: Sequence[Case], checkers: Mapping[str, CheckerVerdict]) -> Iterator[str]:
     """Yield a sentence for each checker of these cases of whose anomalies the verdict keeps only
-    some."""
+    some. Yield none for second opinions (porcupine's, for example)."""
     for name in dict.fromkeys(case.checker for case in part):
         opinion = checkers[name]
         if name != base_of(name):
@@ -271,7 +272,8 @@ def _capital(words: str) -> str:
 
 
 def _listed(names: Sequence[str]) -> str:
-    """Return "a, b and c". If there are many names, return only the first few."""
+    """Return "a, b and c". If there are more than NAMES_MAX names, return the first ones and the
+    number of the others."""
     if len(names) > NAMES_MAX:
         return f"{', '.join(names[:NAMES_MAX])} and {len(names) - NAMES_MAX} more"
     return " and ".join([", ".join(names[:-1]), names[-1]]) if len(names) > 1 else "".join(names)

@@ -51,8 +51,8 @@ def resolve(rows: list[Row]) -> list[Row]:
 
 
 def longest_ns(rows: list[Row]) -> int | None:
-    """Return the longest transaction time-out of any producer in nanoseconds, or None unless every
-    process that began a transaction has reported its own."""
+    """Return the longest transaction time-out of any producer in nanoseconds. Return None if a
+    process that began a transaction has not reported its own, or if none is reported."""
     told: dict[Any, int] = {}
     for row in rows:
         if (row["f"], row["type"]) == ("init_producer", "ok") and row["settings"]:
@@ -72,8 +72,8 @@ def _markers(rows: list[Row]) -> dict[tuple[Any, int, int], str]:
 
 
 def markers_behind(rows: list[Row], record: tuple[Any, int, int]) -> list[tuple[str, int]]:
-    """Return (marker, first operation that shows it) of one record, or nothing if raw reads
-    disagree."""
+    """Return (marker, first operation that shows it) of one record, or [] if no raw read shows a
+    marker or they disagree."""
     shown = _all_markers(rows).get(record, [])
     if len({marker for marker, _ in shown}) != 1:
         return []

@@ -11,8 +11,9 @@ from linearizability.twins.facts import Row, is_data, is_read
 
 
 def steps(rows: list[Row]) -> list[tuple[Row, Row]]:
-    """Return each read with the one before it of the same reader. A read of a failed operation is
-    paired only with reads inside that operation or before it."""
+    """Return (before, read) for each read that has one before it of the same reader, in the order
+    of operations. A read of a failed operation is paired only with reads inside that operation or
+    before it."""
     last: dict[Any, Row] = {}
     within: dict[Any, Row] = {}
     pairs = []
@@ -38,8 +39,8 @@ def start(position: Row) -> Any:
 
 
 def first_steps(rows: list[Row]) -> list[tuple[Row, Row]]:
-    """Return the first record of each session, paired with a made-up record just before the
-    recorded start."""
+    """Return (before, first) for the first record of each session whose start is recorded: before
+    is a made-up record just below that start."""
     sessions: dict[Any, Row] = {}
     for row in sorted(rows, key=lambda r: (r["op_id"], r["record_index"])):
         if is_read(row) and row["replica"] is None:

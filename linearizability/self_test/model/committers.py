@@ -38,7 +38,7 @@ def committer(world: World, coordinator: Coordinator) -> Actor:
 
 
 def ask_finally(world: World, coordinator: Coordinator) -> None:
-    """Fetch every position after all other operations are over."""
+    """Fetch every position after all other operations are over, and write the rows."""
     process = next(world.processes)
     for partition in world.partitions:
         for _ in _ask(world, process, partition, coordinator):

@@ -50,7 +50,8 @@ def valid_rows(seed: int, turns: int = TURNS) -> list[Row]:
 
 def rows_with_truth(seed: int, turns: int = TURNS) -> list[Row]:
     """Return the rows of the history of this seed, sorted by operation, with the model's truth
-    about them (`truth`)."""
+    about them (`truth`). turns: the most turns that its actors take before the quiet time and the
+    final phase."""
     world = World(seed)
     rng = world.rng
     world.actors += [plain_producer(world) for _ in range(rng.randint(0, 2))]
@@ -90,7 +91,8 @@ def _final_phase(world: World) -> None:
 
 def joined(histories: Iterable[list[Row]]) -> pl.DataFrame:
     """Return one large history made of many small ones, each with its own topic, groups, processes
-    and numbers. The facts about a row that only the model knows are left out."""
+    and numbers. The facts about a row that only the model knows are left out. Columns that a row
+    leaves out get DEFAULTS, or null."""
     rows: list[Row] = []
     numbers: list[int] = []
     for number, history in enumerate(histories):

@@ -110,7 +110,7 @@ def ask(world: World, inputs: Inputs, process: int, number: int) -> Steps:
 
 
 def ask_finally(world: World, inputs: Inputs) -> None:
-    """Fetch every position after all other operations are over."""
+    """Fetch every position after all other operations are over, and write the rows."""
     process = next(world.processes)
     for partition in world.partitions:
         for _ in ask(world, inputs, process, partition.number):

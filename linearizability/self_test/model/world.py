@@ -99,7 +99,8 @@ class World:
             self.write(operation, rows, completed=False)
 
     def settle(self) -> None:
-        """Begin the final phase: move every high watermark to the end of its log."""
+        """Begin the final phase, whose rows are marked final: move every high watermark to the end
+        of its log."""
         self.final = True
         for partition in self.partitions:
             partition.advance(len(partition.log))
