@@ -148,7 +148,7 @@ def scatter_events(where: Whereabouts, position: int, rows: pl.DataFrame) -> Ite
 
 def scatter_transactions(where: Whereabouts, position: int, rows: pl.DataFrame) -> Iterator[Chunk]:
     """Yield the known ends of transactions, and for each transaction the buckets that need its
-    outcome."""
+    outcome, all to the bucket of the transaction."""
     rows = rows.filter(pl.col("txn").is_not_null())
     number = remainder("txn", where.count)
     ended = ingest.ends_of_transactions(rows.lazy()).with_columns(bucket=number).collect()

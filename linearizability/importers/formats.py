@@ -29,7 +29,7 @@ class Importer(Protocol):
 
 
 class Jepsen:
-    """Jepsen's Kafka histories."""
+    """The importer of Jepsen's Kafka histories."""
 
     def recognises(self, path: Path) -> bool:
         return jepsen.is_jepsen(path)

@@ -133,7 +133,7 @@ def command(first_seed: int, seeds: int = 1) -> str:
 
 
 def _end_with_parent() -> None:
-    """End a process of the pool when the command that started it is killed."""
+    """Start a thread that ends this process of the pool when the process that started it dies."""
     parent = parent_process()
     assert parent is not None
 

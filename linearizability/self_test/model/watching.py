@@ -43,9 +43,9 @@ def watch(world: World, players: Sequence[Actor]) -> None:
 
 
 def take_all(world: World, reader: Consumer) -> None:
-    """Poll until there are no more records. At most one poll ends without success: after it the
-    reader's positions are set again, perhaps to the beginning, and further failures might keep it
-    from the end of a long log."""
+    """Poll until a poll receives nothing. At most one poll ends with an unknown result: after it
+    the reader's positions are set again, perhaps to the beginning, and further failures might keep
+    it from the end of a long log."""
     failures = FAILURES
     while True:
         given = len(world.rows)
@@ -57,7 +57,8 @@ def take_all(world: World, reader: Consumer) -> None:
 
 
 def _poll_at_once(world: World, reader: Consumer, failures: float) -> bool:
-    """Poll once while no other actor runs. Return whether it succeeded."""
+    """Poll once while no other actor runs. Return whether the reader can continue, as `poll`
+    does."""
     steps = poll(world, reader, failures)
     while True:
         try:
