@@ -139,8 +139,9 @@ class Verdict:
 
     @staticmethod
     def from_dict(data: Mapping[str, Any]) -> Verdict:
-        """Return the verdict that `as_dict` wrote. Raise KeyError or ValueError on anything else,
-        and for another version, in which a property may mean something else."""
+        """Return the verdict that `as_dict` wrote, its anomalies without off_ms. Raise KeyError,
+        TypeError, ValueError or AttributeError on anything else, and ValueError for another
+        version, in which a property may mean something else."""
         if (version := data.get("version", VERSION)) != VERSION:
             raise ValueError(f"it has version {version!r}, this touchstone reads version {VERSION}")
         checkers = {}
@@ -178,7 +179,8 @@ class Verdict:
 def merge(
     opinions: Iterable[CheckerVerdict], *, engine: str, named_by_workload: Iterable[str] = ()
 ) -> Verdict:
-    """Return one verdict merged from many opinions, by the rule at the head of this file."""
+    """Return one verdict merged from many opinions, by the rule at the head of this file. Its
+    anomalies have no groups yet."""
     checkers = {opinion.name: opinion for opinion in opinions}
     applicable = [c for c in checkers.values() if c.validity is not Validity.NOT_APPLICABLE]
     invalid = [c.name for c in applicable if c.validity is Validity.INVALID]

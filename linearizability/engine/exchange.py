@@ -239,7 +239,8 @@ SURVEYED = tuple(
 
 def surveyed(rows: pl.DataFrame) -> Iterator[Chunk]:
     """Yield the tables from which `whereabouts` is computed, as far as a piece of the history shows
-    them: partitions, lost polls, sessions, time-outs, and when the piece began and ended."""
+    them: partitions, lost polls (also those that name no partition), sessions, time-outs, and when
+    the piece began and ended."""
     partitions = (
         rows.filter(pl.col("topic").is_not_null())
         .group_by(PARTITION)

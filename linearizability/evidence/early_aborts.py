@@ -103,9 +103,10 @@ def _found(
 
 
 def _producer(turns: list[Turn], begin: Turn, commit: Turn) -> Turn | None:
-    """Return the InitProducerId that was answered last before the transaction began. Return None if
-    there is none, if another producer of the transactional id, or a request of unknown or failed
-    outcome, may have fenced this one, or if an abort of the transaction was requested."""
+    """Return the acknowledged InitProducerId that was invoked last before the transaction began.
+    Return None if there is none, if another producer of the transactional id, or a request of
+    unknown or failed outcome, may have fenced this one, or if an abort of the transaction was
+    requested."""
     assert commit.t_complete_ns is not None
     before = [turn for turn in turns if turn.t_invoke_ns <= commit.t_complete_ns]
     own = [turn for turn in before if turn.transactional_id == begin.transactional_id]

@@ -197,7 +197,8 @@ def rejoined(events: pl.LazyFrame) -> pl.LazyFrame:
 def told_of_producers(rows: pl.LazyFrame) -> pl.LazyFrame:
     """Return the rows, with each end of a transaction (`ended`) completed by the producer id and
     newest epoch that the transaction's `wrote` and `offsets` rows show. Drop an end for which they
-    show no producer id, or two."""
+    show no producer id, or two. known_ns and known_op of ends become null: an end proves no epoch
+    that is not known without it."""
     is_end = pl.col("kind") == ENDED
     epochs = (
         rows.filter(pl.col("kind").is_in([WROTE, OFFSETS]) & pl.col("txn").is_not_null())

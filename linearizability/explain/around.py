@@ -50,7 +50,8 @@ def with_around(
 
 def deciding(history: pl.LazyFrame, rows: pl.DataFrame) -> Iterator[Beside]:
     """Yield the operations that show whether operations of unknown outcome among these rows took
-    effect: those that received one of their records, and those that an importer names."""
+    effect: for each the first that received one of its records, and those that an importer
+    names."""
     is_unknown = pl.col("type") == Type.INFO.value
     is_end = pl.col("f").is_in([F.COMMIT.value, F.ABORT.value])
     unknown = rows.filter(is_unknown & ((pl.col("f") == F.SEND.value) | is_end))

@@ -125,7 +125,8 @@ def pauses(
 ) -> pl.DataFrame:
     """Return the readers' pauses and spans as rows of COLUMNS. events: the resolved ones of one or
     more whole partitions. ends: `ends_of`. lost: `lost_anywhere` of the whole history. end_ns: when
-    the run ended. Pauses shorter than shortest_ns are left out."""
+    the run ended. Left out are those without a record to wait for, and those that lasted less than
+    shortest_ns from their beginning and from when that record was known to be there."""
     given = _given(events)
     there = collect(known(events, ends)).lazy()
     begun = (

@@ -40,9 +40,9 @@ def starts(events: pl.LazyFrame) -> pl.LazyFrame:
 
 
 def first_steps(events: pl.LazyFrame) -> pl.LazyFrame:
-    """Return the first record of each session whose start is recorded (the last one before it, if
-    there are several), in the form of `steps`. before: the offset just below the start; before_op:
-    the operation that set the start."""
+    """Return the first record of each session whose start is recorded, in the form of `steps`.
+    before: the offset just below the start (the last one, if there are several); before_op: the
+    operation that set the start. A session whose last start came after that record is left out."""
     begun = collect(
         starts(events)
         .group_by(SESSION)

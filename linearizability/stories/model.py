@@ -56,7 +56,8 @@ class Group:
 
     @staticmethod
     def from_dict(data: Mapping[str, Any]) -> Group:
-        """Return the group that `as_dict` wrote. Raise KeyError or ValueError on anything else."""
+        """Return the group that `as_dict` wrote. Raise KeyError, TypeError, ValueError or
+        AttributeError on anything else."""
         members = {str(name): tuple(p) for name, p in data["members"].items()}
         checker, position = data["example"]
         return Group(

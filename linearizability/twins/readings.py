@@ -40,7 +40,8 @@ def start(position: Row) -> Any:
 
 def first_steps(rows: list[Row]) -> list[tuple[Row, Row]]:
     """Return (before, first) for the first record of each session whose start is recorded: before
-    is a made-up record just below that start."""
+    is a made-up record just below that start (the last one, if there are several). A session whose
+    last start came after the record is left out."""
     sessions: dict[Any, Row] = {}
     for row in sorted(rows, key=lambda r: (r["op_id"], r["record_index"])):
         if is_read(row) and row["replica"] is None:

@@ -144,8 +144,8 @@ def _produce(world: World, producer: Producer, partition: Partition, values: lis
 def _overtake(producer: Producer, partition: Partition, values: list[int]) -> Steps:
     """Send several batches in flight to a leader that does not know the producer. The first is
     refused, but the later ones are accepted, whatever their sequence; so the first is sent again in
-    a new epoch and comes last (ProducerAppendInfo.checkSequence; KIP-360). Return (outcome,
-    offsets)."""
+    a new epoch and comes last (ProducerAppendInfo.checkSequence; KIP-360). Return ("ok", offsets)
+    or ("info", [])."""
     _, *others = producer.entries(partition, values)
     placed = [(partition.append([entry]), entry) for entry in others]
     yield
