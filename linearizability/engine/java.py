@@ -19,8 +19,8 @@ _ANSWER_WITHIN_S = 60
 
 
 def find_java() -> Path | None:
-    """Return the first Java of at least release OLDEST, or None. To learn its release, each
-    candidate is started, once per process."""
+    """Return the first Java of at least release OLDEST, or None. To learn their releases,
+    candidates are started in turn, each at most once per process."""
     home, on_path = os.environ.get("JAVA_HOME"), shutil.which("java")
     candidates = [Path(home) / "bin" / "java"] if home else []
     candidates += [Path(on_path)] if on_path else []

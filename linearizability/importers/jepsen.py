@@ -107,7 +107,7 @@ def read(path: Path) -> pl.DataFrame:
 def convert(path: Path, target: Path) -> None:
     """Write the history of a file, or of a directory of Jepsen's store, into `target` as a history
     of ours, in bounded memory. Columns that an import does not fill are left out: `history.scan`
-    takes them for null. Raise HistoryError if the file is not one."""
+    takes them for null. Raise HistoryError if there is none."""
     pieces = _imported(path).pieces(CLIENT)
     first = next(pieces)
     schema = pa.schema([plain_arrow().field(name) for name in first.columns])
@@ -176,9 +176,9 @@ class Import:
         self.add_forms(jsonl.forms(numbered, self.source))
 
     def add(self, event: Event) -> None:
-        """Convert the next event of the file. The rows of an operation are added when it completes,
-        or by `rows` if it never does; so are those of faults. Raise HistoryError if the event does
-        not fit the events before it."""
+        """Convert the next event of the file. The rows of an operation are added when it completes;
+        those of faults, and of operations that never complete, are added by `rows`. Raise
+        HistoryError if the event does not fit the events before it."""
         self.last = event
         if event.process is None:
             event.require_unique_keys(0)

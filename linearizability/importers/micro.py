@@ -263,8 +263,8 @@ def _no_value(value: Any, event: Event) -> Exception:
 
 
 def keys_of(event: Event, places: Places) -> list[int]:
-    """Return the numbers (`Places`) of the partitions that assign or subscribe lists, in order.
-    Raise the event's error if its value is not a list of keys."""
+    """Return the numbers (`Places`) of the partitions that an assign or subscribe event lists, in
+    order. Raise the event's error if its value is not a list of keys."""
     if not isinstance(event.value, list):
         raise event.refuse(f"the value of '{event.f}' must be a list of keys")
     return [places.number(key, event) for key in event.value]

@@ -296,9 +296,9 @@ def _recoveries(
 def opinion(found: Availability, bounds: Bounds = NOTHING_STATED) -> CheckerVerdict:
     """Return the verdict on the run's availability. Count only the bounds that the run states: that
     something succeeded after a heal proves nothing about records, so it must not make an unjudged
-    run valid. Without a bound or an operation the verdict is NOT_APPLICABLE, and its reason gives
-    the measures; but INVALID if nothing succeeded for PATIENCE_S after the last heal, although
-    clients asked."""
+    run valid. Without an operation or a bound the verdict is NOT_APPLICABLE, and its reason gives
+    the measures if there was a heal; but INVALID if nothing succeeded for PATIENCE_S after the last
+    heal, although clients asked."""
     stated = sum(
         bound is not None for bound in (bounds.longest_gap_s, bounds.recovery_s, bounds.error_rate)
     )

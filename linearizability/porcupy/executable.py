@@ -104,7 +104,7 @@ def _opened_at_error(page: str) -> str:
 
 def _run(executable: Path, request: bytes, timeout_s: float) -> tuple[bytes, str | None]:
     """Run the executable with this request. Return its standard output, and None or the reason why
-    it failed or was stopped. It is ended if it takes GRACE_S longer than timeout_s. Raise
+    it failed or was stopped. Its process is killed if it takes GRACE_S longer than timeout_s. Raise
     ValueError if the executable finds the request invalid."""
     try:
         process = subprocess.Popen(

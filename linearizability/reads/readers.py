@@ -86,9 +86,9 @@ def walked(events: pl.LazyFrame) -> Walked:
 
 def steps(events: pl.LazyFrame) -> pl.LazyFrame:
     """Return each record read with the one that the same reader received before it: before,
-    before_op. The first record of a reader is left out. Records of failed operations are compared
-    too, but their reader must be rewound: the next operation continues after the last one that did
-    not fail. The rows of a history stand in the order of operations (`checkers.base`)."""
+    before_op. Records that have none are left out. Records of failed operations are compared too,
+    but their reader must be rewound: the next operation continues after the last one that did not
+    fail. The rows of a history stand in the order of operations (`checkers.base`)."""
     is_next = pl.col("op_id") == pl.col("op_id").shift(1)
 
     def before(column: str) -> pl.Expr:

@@ -119,8 +119,8 @@ class World:
 
     def write(self, operation: Row, rows: list[Row], completed: bool = True) -> None:
         """Append the rows of an operation to the history, at least one. Without `completed` its
-        client got no answer, so the rows have no time of completion. Otherwise they complete now,
-        and the clock advances."""
+        client got no answer, so the rows have no time of completion. Otherwise they complete at the
+        clock's next tick."""
         ended = self.tick() if completed else None
         for index, row in enumerate(rows):
             self.rows.append({"record_index": index, "t_complete_ns": ended, **operation, **row})
