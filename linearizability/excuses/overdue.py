@@ -179,15 +179,24 @@ def _without(
 
 def left_out(opinion: CheckerVerdict, met: Sequence[Anomaly], reason: str) -> CheckerVerdict:
     """Return the opinion without these anomalies, which are counted as excused. If none is left, it
-    becomes VALID, or UNKNOWN if it counted no checks, and names the reason."""
+    names the reason, and becomes VALID, or UNKNOWN if it counted no checks or has more anomalies
+    than it lists (MAX_ANOMALIES): nobody has looked whether those are excused, too."""
     left = tuple(each for each in opinion.anomalies if each not in met)
+    excused = opinion.excused + len(met)
     if left:
         count = opinion.anomaly_count - len(met)
-        return replace(opinion, anomalies=left, anomaly_count=count, excused=len(met))
-    validity = Validity.VALID if opinion.checked else Validity.UNKNOWN
-    told = f"{len(met):,} left out: {reason}"
+        return replace(opinion, anomalies=left, anomaly_count=count, excused=excused)
+    unseen = opinion.anomaly_count - len(opinion.anomalies)
+    validity = Validity.VALID if opinion.checked and not unseen else Validity.UNKNOWN
+    told = [*([opinion.reason] if opinion.reason else []), f"{len(met):,} left out: {reason}"]
+    told += [f"{unseen:,} more are not listed, so they may be violations"] if unseen else []
     return replace(
-        opinion, validity=validity, reason=told, anomalies=(), anomaly_count=0, excused=len(met)
+        opinion,
+        validity=validity,
+        reason="; ".join(told),
+        anomalies=(),
+        anomaly_count=0,
+        excused=excused + unseen,
     )
 
 

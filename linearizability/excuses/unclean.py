@@ -162,7 +162,10 @@ def _without(opinion: CheckerVerdict, elections: _Elections) -> CheckerVerdict:
         return opinion
     if not left:
         return replace(
-            opinion, validity=Validity.UNKNOWN, reason=REASON, excused=opinion.anomaly_count
+            opinion,
+            validity=Validity.UNKNOWN,
+            reason=REASON,
+            excused=opinion.excused + opinion.anomaly_count,
         )
     count = opinion.anomaly_count - len(met)
-    return replace(opinion, anomalies=left, anomaly_count=count, excused=len(met))
+    return replace(opinion, anomalies=left, anomaly_count=count, excused=opinion.excused + len(met))

@@ -6,6 +6,7 @@ import json
 
 import pytest
 
+from linearizability.engine.opinion import MAX_ANOMALIES
 from linearizability.guarantees.compaction.histories import BRIEF
 from linearizability.guarantees.retention.histories import BY_SIZE, TIMED
 from linearizability.hand_written.rows import LOG, LOOK_UP, SAYS, SECOND_NS, TOPIC, WHOLE, P, Row, S
@@ -54,6 +55,21 @@ def test_with_one_it_is_left_out_and_that_is_said(faults: tuple[Row, ...]) -> No
     verdict = said(*faults, OVERDUE)
     assert (verdict.validity, verdict.excused, verdict.anomalies) == (Validity.VALID, 1, ())
     assert verdict.reason == "1 left out: a fault kept a broker from acting in time"
+
+
+def test_anomalies_beyond_those_that_are_listed_are_excused_by_nobody() -> None:
+    many = MAX_ANOMALIES + 1
+    rows = [
+        row | {"partition": place}
+        for place in range(many)
+        for row in (TOPIC(TIMED), S(1, 0, **at(1)), OVERDUE)
+    ]
+    verdict = said(*rows, fault("Pause", 20), fault("Heal", 30))
+    assert (verdict.validity, verdict.excused) == (Validity.UNKNOWN, many)
+    assert verdict.reason == (
+        f"{MAX_ANOMALIES} left out: a fault kept a broker from acting in time; "
+        "1 more are not listed, so they may be violations"
+    )
 
 
 @pytest.mark.parametrize("has_fault", [False, True])
