@@ -16,7 +16,7 @@ def offsets_are_in_order(_: KnownLog, log: PartitionLog) -> Iterator[str]:
     if not max(now.log_start, now.last_stable) <= now.high_watermark <= now.log_end:
         yield f"the offsets are out of order: {now}"
     if now.recovery_point > now.log_end:
-        yield f"the recovery point is behind the log end: {now}"
+        yield f"the recovery point is above the log end: {now}"
 
 
 def offsets_never_go_back(known: KnownLog, log: PartitionLog) -> Iterator[str]:

@@ -40,7 +40,7 @@ def broken(name: str, known: KnownLog, now: Offsets) -> list[str]:
         ({"high_watermark": 9}, "out of order"),
         ({"last_stable": 9}, "out of order"),
         ({"log_start": 9}, "out of order"),
-        ({"recovery_point": 9}, "the recovery point is behind the log end"),
+        ({"recovery_point": 9}, "the recovery point is above the log end"),
     ],
 )
 def test_offsets_that_are_out_of_order_are_seen(change: dict[str, int], sentence: str) -> None:

@@ -38,8 +38,11 @@ class ForeignCluster(LocalCluster):
     def learn_ids(self, nodes: Sequence[ForeignNode], lowest: int | None) -> None:
         """Set `ids` to the broker id of each node: the one in the file, else the one that Metadata
         has for the node's address, else, if `lowest` is given, a number counted up from it. Raise
-        TargetError if an id cannot be determined, WireError if node 1 does not answer."""
-        told = probe.brokers(self.direct(1), ALIVE_TIMEOUT_S)
+        TargetError if an id cannot be determined, or if node 1 does not answer."""
+        try:
+            told = probe.brokers(self.direct(1), ALIVE_TIMEOUT_S)
+        except WireError as error:
+            raise TargetError(f"{self.target}: node 1 no longer answers ({error})") from error
         by_place = {_place(address): broker for broker, address in told.items()}
         found = {}
         for number, node in enumerate(nodes, 1):

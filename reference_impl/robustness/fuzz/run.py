@@ -149,13 +149,17 @@ def fuzz(
     cases: int | None = None,
     say: Callable[[str], None] = print,
 ) -> Outcome:
-    """Attack a fresh broker and return the outcome; a violation in a case does not raise, but
-    Violation is raised if the broker gets no coordinators at first. first: the number of the first
-    case; cases: how many to run, None for as many as the seconds allow."""
+    """Attack a fresh broker and return the outcome. A violation does not raise; it is in the
+    outcome. first: the number of the first case; cases: how many to run, None for as many as the
+    seconds allow."""
     with tempfile.TemporaryDirectory(prefix="touchstone-fuzz-") as scratch:
         broker = Broker(Path(scratch) / "data")
         try:
-            make_internal_topics(broker)
+            try:
+                make_internal_topics(broker)
+            except (Violation, OSError) as error:
+                say(f"before the first case: {error}")
+                return Outcome(seed, violations=[f"before the first case: {error}"])
             with Witness(broker.process, pid=broker.process.process.pid) as witness:
                 return _run(Fuzz(seed, broker, witness, say), seconds, first, cases)
         finally:

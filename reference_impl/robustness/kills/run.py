@@ -14,7 +14,7 @@ from random import Random
 
 from reference_impl.robustness.kills import member, transactions
 from reference_impl.robustness.kills.appender import Appender, KeyedAppender
-from reference_impl.robustness.kills.station import Broken, Link, Station
+from reference_impl.robustness.kills.station import Broken, Gone, Link, Station
 from reference_impl.robustness.kills.worker import Worker
 from reference_impl.robustness.transactional_client import CLASSIC, PER_TRANSACTION
 from reference_impl.wire import ApiKey, request_definition
@@ -58,12 +58,13 @@ def run_kills(
         station = Station(Path(scratch) / "data", bug)
         try:
             _run(station, outcome, kills, say)
-        except (Broken, AssertionError) as error:
+        except (Broken, Gone, AssertionError) as error:
             log = (Path(scratch) / "broker.err").read_text(errors="replace").splitlines()[-20:]
             tail = "\n    ".join(log)
             planted = f" --bug {bug}" if bug else ""
+            what = "the broker died by itself" if isinstance(error, Gone) else error
             outcome.violations.append(
-                f"{error}\n  the broker's log ends with\n    {tail}\n  reproduce:"
+                f"{what}\n  the broker's log ends with\n    {tail}\n  reproduce:"
                 f" touchstone kills --seed {seed} --kills {kills}{planted}"
             )
             say(outcome.violations[-1])

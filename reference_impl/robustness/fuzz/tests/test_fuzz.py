@@ -10,6 +10,7 @@ import pytest
 
 from reference_impl.core.handlers import SERVED
 from reference_impl.core.requests.api import tables_of
+from reference_impl.robustness.fuzz import run
 from reference_impl.robustness.fuzz.broker import Broker, Door, Violation, check_lines
 from reference_impl.robustness.fuzz.frames import Frames
 from reference_impl.robustness.fuzz.judge import MAY_WAIT
@@ -77,3 +78,11 @@ def test_a_leak_is_told_from_a_plateau() -> None:
     growth, step = growth_and_step(leak)
     assert growth - step > 48
     assert growth_and_step([50, 900, 51]) == (1, 1)
+
+
+def test_a_broker_without_coordinators_is_a_violation(monkeypatch: pytest.MonkeyPatch) -> None:
+    def none(_: object) -> None:
+        raise Violation("no coordinator of kind 0")
+
+    monkeypatch.setattr(run, "make_internal_topics", none)
+    assert fuzz(seed=1, cases=1).violations == ["before the first case: no coordinator of kind 0"]

@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import pytest
+
+from reference_impl.robustness.kills import run
 from reference_impl.robustness.kills.run import DONE_MIN, run_kills
+from reference_impl.robustness.kills.station import Gone
 
 
 def test_what_was_acknowledged_survives_kills_and_happens_once() -> None:
@@ -15,3 +19,14 @@ def test_what_was_acknowledged_survives_kills_and_happens_once() -> None:
 def test_a_broker_that_forgets_its_producers_is_caught() -> None:
     outcome = run_kills(seed=2, kills=5, bug="forget-producer-state-on-restart")
     assert outcome.violations
+
+
+def test_a_broker_that_dies_by_itself_at_the_end_is_a_violation(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def died(*_: object) -> None:
+        raise Gone
+
+    monkeypatch.setattr(run, "_verify", died)
+    outcome = run_kills(seed=3, kills=1)
+    assert "the broker died by itself\n  the broker's log ends with" in outcome.violations[0]
