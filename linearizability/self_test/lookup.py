@@ -105,6 +105,8 @@ def log_starts(rows: list[Row]) -> Mapping[int, int]:
 
 
 def log_end_of(rows: list[Row], partition: int) -> int:
+    """Return an offset at or above the end of a partition's log, as far as the rows tell: 0 if they
+    tell nothing of it."""
     known: list[int] = [
         row[column]
         for row in rows
@@ -112,7 +114,7 @@ def log_end_of(rows: list[Row], partition: int) -> int:
         for column in ("offset", "high_watermark")
         if row.get(column) is not None
     ]
-    return max(known) + 1
+    return max(known, default=-1) + 1
 
 
 def another_read(read: Row, **changes: object) -> Row:
