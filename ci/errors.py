@@ -40,7 +40,7 @@ def explain(error: BaseException) -> int:
     if type(error) is RuntimeError and isinstance(error.__cause__, KeyboardInterrupt):
         error = error.__cause__  # Python 3.11 wraps it while it makes a class (__set_name__)
     if isinstance(error, KeyboardInterrupt):
-        print("touchstone: interrupted; nothing was judged to the end", file=sys.stderr)
+        print("touchstone: interrupted before it was done", file=sys.stderr)
         return 3
     if isinstance(error, BrokenPipeError):
         # The reader of our output (such as `| head`) has ended, so nobody can be told anything.

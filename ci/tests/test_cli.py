@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+import tomllib
 from pathlib import Path
 
 import pytest
@@ -20,6 +21,9 @@ from ci.errors import UsageError, explain
 from linearizability import history
 from reference_impl.bugs.clients import CLIENT_BUGS
 from reference_impl.bugs.cluster import BROKER_BUGS
+
+ROOT = Path(__file__).resolve().parents[2]
+INTERRUPTED = "touchstone: interrupted before it was done\n"
 
 
 def touchstone(*words: str, cwd: Path | None = None) -> subprocess.CompletedProcess[str]:
@@ -320,4 +324,22 @@ def test_an_interrupt_that_python_wraps_is_no_defect(capsys: pytest.CaptureFixtu
         raise RuntimeError("Error calling __set_name__") from KeyboardInterrupt()
     except RuntimeError as error:
         assert explain(error) == 3
-    assert capsys.readouterr().err == "touchstone: interrupted; nothing was judged to the end\n"
+    assert capsys.readouterr().err == INTERRUPTED
+
+
+@pytest.mark.parametrize("module", ["typer", "ci.commands.judging"])
+def test_an_interrupt_before_the_command_begins_is_one_sentence(module: str) -> None:
+    settings = tomllib.loads((ROOT / "pyproject.toml").read_text())
+    where, _, function = settings["project"]["scripts"]["touchstone"].partition(":")
+    code = f"""
+import sys
+class Interrupting:
+    def find_spec(self, name, *_):
+        if name == {module!r}: raise KeyboardInterrupt
+sys.meta_path.insert(0, Interrupting())
+from {where} import {function}
+{function}()
+"""
+    command = [sys.executable, "-c", code]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=600, check=False)
+    assert (done.returncode, done.stderr) == (3, INTERRUPTED)

@@ -47,7 +47,7 @@ SET_UP_OF_CHECKOUT, SET_UP_OF_WHEEL = "make setup", "touchstone setup"
 """The command that messages tell the user to type if a tool is missing: in a checkout, and in the
 wheel."""
 _SETTINGS = {
-    'touchstone = "ci.cli:main"': f'touchstone = "{NAMESPACE}.ci.cli:main"',
+    'touchstone = "ci.commands.start:main"': f'touchstone = "{NAMESPACE}.ci.commands.start:main"',
     'touchstone = "ci.plugins.fixtures"': f'touchstone = "{NAMESPACE}.ci.plugins.fixtures"',
     'include = ["reference_impl*", "linearizability*", "chaos*", "conformance*", "ci*"]': (
         f'include = ["{NAMESPACE}*"]'
