@@ -208,6 +208,26 @@ def raw_records(rows: list[Row]) -> list[Row]:
     ]
 
 
+def commit_markers(rows: list[Row]) -> dict[int, Row]:
+    """Return value -> the COMMIT marker that a raw read shows for it."""
+    found: dict[int, Row] = {}
+    waiting: dict[tuple[int, int, int], list[int]] = defaultdict(list)
+    raw = [
+        row
+        for row in rows
+        if row["f"] == F.POLL and is_given(row.get("producer_id")) and row.get("offset") is not None
+    ]
+    for row in sorted(raw, key=lambda r: (r["op_id"], r["partition"], r["offset"])):
+        of_producer = (row["op_id"], row["partition"], row["producer_id"])
+        if not row.get("control"):
+            waiting[of_producer].append(row["value"])
+            continue
+        for value in waiting.pop(of_producer, []):
+            if row["control"] == "commit":
+                found[value] = row
+    return found
+
+
 def neighbours(records: list[Row]) -> list[tuple[Row, Row]]:
     """Return (a, b) for each record b that follows a record a of the same partition and read.
     records: in the order of reading."""

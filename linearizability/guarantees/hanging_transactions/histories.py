@@ -45,6 +45,20 @@ VALID: Valid = {
     "a leader names a last stable offset above a transaction whose commit was just requested": (
         [S(1, 0, **TXN, **AT(1)), COMMIT | AT(3), SAYS(2, last_stable_offset=2, **AT(3))]
     ),
+    "a commit of unknown outcome has no marker": [
+        S(1, 0, **TXN, **AT(1)),
+        SAYS(2, last_stable_offset=2, **AT(2)),
+        COMMIT | AT(3) | {"type": "info"},
+    ],
+    "the value of a commit of unknown outcome was sent again and committed": [
+        S(1, 0, **TXN, **AT(1)),
+        SAYS(2, last_stable_offset=1, **AT(2)),
+        COMMIT | AT(3) | {"type": "info"},
+        S(1, 3, txn=2, **AT(4)),
+        COMMIT | AT(5) | {"txn": 2},
+        RAW(1, 3, **AT(6)),
+        RAW(None, 4, control="commit", sequence=-1, **AT(6)),
+    ],
     "everything below an open transaction is stable": [
         S(1, 1, **TXN, **AT(1)),
         SAYS(2, last_stable_offset=1, **AT(2)),
@@ -119,6 +133,18 @@ INVALID: Invalid = {
             S(2, 1, **AT(1)),
             SAYS(2, last_stable_offset=2, **AT(2)),
             COMMIT | AT(3),
+        ],
+        [("stable-while-open", (0, 2))],
+    ),
+    "a leader names a last stable offset above a transaction that a lost commit ended": (
+        [
+            S(1, 0, **TXN, **AT(1)),
+            S(2, 1, **AT(1)),
+            SAYS(2, last_stable_offset=2, **AT(2)),
+            COMMIT | AT(3) | {"type": "info"},
+            RAW(1, 0, **AT(4)),
+            RAW(2, 1, producer_id=8, **AT(4)),
+            RAW(None, 2, control="commit", sequence=-1, **AT(4)),
         ],
         [("stable-while-open", (0, 2))],
     ),

@@ -9,10 +9,12 @@ from linearizability.self_test.lookup import (
     NOT_OURS,
     PAST_ITS_TIME_NS,
     another_read,
+    commit_markers,
     data_rows,
     is_acked,
     only_committed,
     raw_records,
+    sent_once,
 )
 from linearizability.self_test.model.world import Row
 
@@ -107,6 +109,28 @@ def read_above_an_open_one(rows: list[Row], rng: Random) -> list[Row] | None:
     return _shown_while_open(rows, rng, read)
 
 
+def name_stable_before_a_lost_commit(rows: list[Row], rng: Random) -> list[Row] | None:
+    """Plant an anomaly: before a commit is requested, the leader names a last stable offset above a
+    record of the transaction, and nobody learns the commit's outcome. A raw read shows its
+    marker."""
+    marked = commit_markers(rows).keys() & sent_once(rows).keys()
+    committed = only_committed(rows)
+    victims = [
+        row for row in rows if is_acked(row) and row["txn"] in committed and row["value"] in marked
+    ]
+    if not victims:
+        return None
+    victim = rng.choice(victims)
+    unknown = {"type": "info", "t_complete_ns": None}
+    changed = [
+        row | unknown if row["f"] == F.COMMIT and row["txn"] == victim["txn"] else row
+        for row in rows
+    ]
+    asked_ns = committed[victim["txn"]]
+    now = {"op_id": NOT_OURS, "t_invoke_ns": asked_ns - 2, "t_complete_ns": asked_ns - 1}
+    return [*changed, _answer(victim, victim["offset"] + 1) | now]
+
+
 def _shown_while_open(
     rows: list[Row], rng: Random, shown: Callable[[Row], Row | None]
 ) -> list[Row] | None:
@@ -170,6 +194,9 @@ CLAUSES: Clauses = {
     ),
     "an offset is stable above a record of an open transaction": by(
         "stable-while-open", name_stable_while_open, read_above_an_open_one
+    ),
+    "an offset is stable above a record of a transaction before its commit, which is then lost": by(
+        "stable-while-open", name_stable_before_a_lost_commit
     ),
     "a commit is accepted although the transaction had timed out": by(
         "committed-too-late", commit_too_late

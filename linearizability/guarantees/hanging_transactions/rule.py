@@ -17,7 +17,7 @@ from linearizability.checkers.base import (
     describe,
 )
 from linearizability.evidence.time_outs import SWEEP_NS
-from linearizability.ingest import IS_DATA, KEY, READS_COMMITTED, TOLD_COMMIT
+from linearizability.ingest import COMMITTED, IS_DATA, IS_SEND, KEY, READS_COMMITTED, TOLD_COMMIT
 from linearizability.plans import collect, needed
 from linearizability.reads.inferred_log import ACKNOWLEDGED
 from linearizability.reads.raw_reads import OF_PRODUCER, raw_records
@@ -48,9 +48,10 @@ class HangingTransactions(Checker):
     - `committed-too-late`: a commit was accepted that was requested later after a record's
       acknowledgement than the largest time-out, the sweep and 5 s together. Faults in between
       excuse this (`overdue.py`).
-    - `stable-while-open`: a transaction was committed, but before that commit was requested, a
-      leader named a last stable offset above a record of the transaction, or a read_committed
-      reader received a record above it.
+    - `stable-while-open`: a transaction was committed (the commit was accepted, or raw reads show
+      that one of unknown outcome took effect), but before that commit was requested, a leader named
+      a last stable offset above a record of the transaction, or a read_committed reader received a
+      record above it.
 
     The sweep is the interval at which a coordinator looks for timed-out transactions. A hanging
     transaction keeps read_committed readers from all records after it, for ever. In the final phase
@@ -205,13 +206,10 @@ def stable_while_open(events: pl.LazyFrame) -> pl.LazyFrame:
     """Return, for each record of an open transaction, the first answer whose last stable offset is
     above it, or the first read_committed read of another record above it (`dirty_reads` reports a
     read of the record itself); only the lowest record open at the time of an answer counts. reach:
-    the offset below which everything was stable. Only transactions whose commit was accepted count,
-    since they were certainly open until the commit was requested."""
-    is_open = (
-        ACKNOWLEDGED & (pl.col("told") == TOLD_COMMIT) & pl.col("commit_asked_ns").is_not_null()
-    )
+    the offset below which everything was stable. Only transactions that were committed count, since
+    they were certainly open until the commit was requested."""
     still_open = (
-        events.filter(is_open)
+        committed_for_certain(events)
         .select(*KEY, "txn", "offset", send_op="op_id", until_ns="commit_asked_ns")
         .sort("until_ns", "offset", "send_op", descending=[True, True, False])
     )
@@ -245,6 +243,24 @@ def stable_while_open(events: pl.LazyFrame) -> pl.LazyFrame:
         .filter(pl.col("offset") < pl.col("shown"))
         .sort("t_complete_ns", "op_id", "reach")
         .unique([*KEY, "send_op"], keep="first", maintain_order=True)
+    )
+
+
+def committed_for_certain(events: pl.LazyFrame) -> pl.LazyFrame:
+    """Return the acknowledged records of transactions whose commit was accepted, or whose only end
+    is a commit of unknown outcome that took effect: raw reads show its markers. Markers are found
+    by value, so then only records whose value was sent once count."""
+    has_taken_effect = (
+        (pl.col("txn_outcome") == COMMITTED) & pl.col("end_op").is_null() & pl.col("is_sent_once")
+    )
+    return (
+        events.filter(IS_SEND & pl.col("txn").is_not_null())
+        .with_columns(is_sent_once=pl.len().over(*KEY, "value") == 1)
+        .filter(
+            ACKNOWLEDGED
+            & pl.col("commit_asked_ns").is_not_null()
+            & ((pl.col("told") == TOLD_COMMIT) | has_taken_effect)
+        )
     )
 
 

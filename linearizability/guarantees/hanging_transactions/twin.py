@@ -70,7 +70,8 @@ def _stable_while_open(rows: list[Row]) -> Found:
             if is_acked(r)
             and r["place"] == place
             and r["txn"] is not None
-            and r["told"] == "commit"
+            and (r["told"] == "commit" or _took_effect(rows, r))
+            and r["commit_asked_ns"] is not None
             and r["commit_asked_ns"] > done_ns
         ]
         lowest = min(still_open, key=lambda r: r["offset"], default=None)
@@ -80,6 +81,16 @@ def _stable_while_open(rows: list[Row]) -> Found:
         ("stable-while-open", tuple(sorted({send_op, op_id})), place)
         for (place, send_op), op_id in first.items()
     }
+
+
+def _took_effect(rows: list[Row], send: Row) -> bool:
+    """Return whether raw reads show that the transaction of a record, of which no end was
+    acknowledged, was committed."""
+    place, value = send["place"], send["value"]
+    sends = [r for r in rows if r["f"] == "send" and (r["place"], r["value"]) == (place, value)]
+    in_transactions = [r for r in sends if r["txn"] is not None]
+    is_ended = send["end_op"] is not None
+    return send["txn_outcome"] == "committed" and not is_ended and len(in_transactions) == 1
 
 
 def _committed_late(rows: list[Row]) -> Found:

@@ -3,12 +3,11 @@
 from collections import defaultdict
 from random import Random
 
-from linearizability.bounds import is_given
-from linearizability.history import F
 from linearizability.self_test.clause import Clauses, by
 from linearizability.self_test.lookup import (
     COMMITTED,
     between_others,
+    commit_markers,
     data_rows,
     is_acked,
     log_starts,
@@ -48,7 +47,7 @@ def deliver_half(rows: list[Row], rng: Random) -> list[Row] | None:
 
 def abort_half(rows: list[Row], rng: Random) -> list[Row] | None:
     """Plant an anomaly: one partition of a committed transaction has an ABORT marker."""
-    behind = _commit_markers(rows)
+    behind = commit_markers(rows)
     pairs = [
         (behind[one["value"]], behind[other["value"]])
         for of_txn in _records_of_transactions(rows).values()
@@ -82,26 +81,6 @@ def _records_of_transactions(rows: list[Row]) -> dict[int, list[Row]]:
         ):
             found[row["txn"]].append(row)
     return {txn: sends for txn, sends in found.items() if len(sends) > 1}
-
-
-def _commit_markers(rows: list[Row]) -> dict[int, Row]:
-    """Return value -> the COMMIT marker that a raw read shows for it."""
-    found: dict[int, Row] = {}
-    waiting: dict[tuple[int, int, int], list[int]] = defaultdict(list)
-    raw = [
-        row
-        for row in rows
-        if row["f"] == F.POLL and is_given(row.get("producer_id")) and row.get("offset") is not None
-    ]
-    for row in sorted(raw, key=lambda r: (r["op_id"], r["partition"], r["offset"])):
-        of_producer = (row["op_id"], row["partition"], row["producer_id"])
-        if not row.get("control"):
-            waiting[of_producer].append(row["value"])
-            continue
-        for value in waiting.pop(of_producer, []):
-            if row["control"] == "commit":
-                found[value] = row
-    return found
 
 
 CLAUSES: Clauses = {
