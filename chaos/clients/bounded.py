@@ -14,8 +14,9 @@ T = TypeVar("T")
 
 
 def within(timeout_s: float, call: Callable[[], T]) -> T:
-    """Return the call's result, or raise its error. Raise TimeoutError if it takes too long. The
-    call then continues in its thread, so the objects that it uses must not be used again."""
+    """Run the call in a thread of its own. Return its result, or raise its error. Raise
+    TimeoutError if it takes too long: the call then continues in its thread, so the objects that it
+    uses must not be used again."""
     returned: list[T] = []
     raised: list[Exception] = []
 

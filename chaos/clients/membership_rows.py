@@ -22,7 +22,7 @@ COMMITTED = "committed"
 
 
 def group_settings(group: GroupSettings) -> dict[str, Any]:
-    """Return the value of the column `settings` (JSON: protocol, session timeout, maximum poll
+    """Return the column `settings` with its value (JSON: protocol, session timeout, maximum poll
     interval) for rows about a subscription or about owned partitions."""
     own = {
         "group.protocol": group.protocol.value,
@@ -33,8 +33,8 @@ def group_settings(group: GroupSettings) -> dict[str, Any]:
 
 
 def member_times(group: GroupSettings) -> dict[str, Any]:
-    """Return the timeouts of a member as its client is configured; under KIP-848 the broker sets
-    the session timeout instead."""
+    """Return the timeouts for a member's client in milliseconds, under Kafka's names. Under KIP-848
+    they are without session timeout and heartbeat interval, which the broker sets."""
     times = {"max.poll.interval.ms": group.max_poll_interval_ms}
     if group.protocol is GroupProtocol.CONSUMER:
         return times
@@ -74,7 +74,7 @@ class MembershipRows:
 
     def revoked(self, places: Iterable[Place], identity: Row) -> None:
         """Note that these partitions no longer belong to the member: add an OWNED row for each
-        partition that it still owns."""
+        partition that it still owns, or one without a partition if it owns none."""
         self._owned.difference_update(places)
         self._note_owned(identity)
 
@@ -94,9 +94,8 @@ class MembershipRows:
 
     def _note_owned(self, identity: Row) -> None:
         """Add an OWNED row for every partition that the member owns now, or one without a partition
-        if it owns none. Under KIP-848 the rows
-        have no generation: the member's epoch may have risen before its listener is called with an
-        older assignment."""
+        if it owns none. Under KIP-848 the rows have no generation: the member's epoch may have
+        risen before its listener is called with an older assignment."""
         settings = json.loads(self._settings.get("settings", "{}"))
         if settings.get("group.protocol") == GroupProtocol.CONSUMER:
             identity = {**identity, "generation": None}

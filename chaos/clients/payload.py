@@ -48,7 +48,7 @@ def nonce_of(run_id: str) -> bytes:
 
 def record_for(send: Send, index: int, nonce: bytes) -> Carried:
     """Return the key, value and headers of the record for the value number `index` (from 0) of a
-    send."""
+    send. A tombstone has the value None, and its payload in a header."""
     value, is_tombstone = send.values[index], bool(send.tombstones) and send.tombstones[index]
     filling, key, headers = b"", None, list[Header]()
     if send.filling:
@@ -96,7 +96,8 @@ def checksums_of(records: Sequence[Carried]) -> dict[str, Any]:
 
 
 def plain_headers(headers: Iterable[tuple[str | bytes, Any]] | None) -> list[Header]:
-    """Return headers as pairs of text and bytes; some clients return the names as bytes."""
+    """Return headers as pairs of text and bytes, an empty list for None; some clients return the
+    names as bytes. The content of a header may be None."""
     return [
         (name if isinstance(name, str) else name.decode(errors="replace"), content)
         for name, content in headers or ()

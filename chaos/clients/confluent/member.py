@@ -55,8 +55,8 @@ _GENERATION = struct.Struct("=i")  # rd_kafka_consumer_group_metadata_write: the
 
 
 class ConfluentMember:
-    """Acts as a member of one group, or of several one after another, for one process of a
-    workload."""
+    """Acts as a member of one group for one process of a workload; each Subscribe begins a new
+    membership, after a crash of the one before."""
 
     def __init__(
         self,
@@ -103,7 +103,8 @@ class ConfluentMember:
 
     def poll(self, poll: Poll) -> Completion:
         """Poll records of one assignment. Return a completion whose `rebalanced` says whether the
-        assignment differs from that of the last poll."""
+        assignment differs from that of the last poll; FAIL without a subscription. An error that
+        comes after records is returned by the next poll."""
         if self._consumer is None:
             return Completion(Outcome.FAIL, (), "_STATE", "there is no subscription")
         consumer, deadline = self._consumer, time.monotonic() + poll.timeout_s
@@ -214,9 +215,10 @@ class ConfluentMember:
         ]
 
     def add_offsets_to(self, producer: Producer, timeout_s: float) -> str | None:
-        """Put the member's positions into the producer's transaction (KIP-447). Return None, or the
-        reason for not doing it: a partition was revoked, and its offset would overwrite the new
-        owner's. Raise KafkaException, for example if the coordinator no longer knows the member."""
+        """Put the member's positions, if there are any, into the producer's transaction (KIP-447).
+        Return None, or the reason for not doing it: a partition was revoked, and its offset would
+        overwrite the new owner's. Raise KafkaException, for example if the coordinator no longer
+        knows the member."""
         if self._was_revoked or self._consumer is None:
             return "a partition of the member was revoked during the transaction"
         if self._positions:

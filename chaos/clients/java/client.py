@@ -57,7 +57,8 @@ POLL_MS = 200
 
 def in_java_words(bootstrap: str, config: Mapping[str, Any]) -> dict[str, str]:
     """Return the client's settings, with the bootstrap addresses and the security settings of that
-    cluster, as text in the form that Java's configuration parses."""
+    cluster, as text in the form that Java's configuration parses. Raise OSError if a file with a
+    certificate or key cannot be read."""
     own = {"bootstrap.servers": bootstrap, "client.id": "touchstone", **config}
     texts = {name: _word(value) for name, value in own.items()}
     return texts | of_java(access_of(bootstrap))
@@ -74,7 +75,8 @@ def _word(value: Any) -> str:
 
 
 class JavaClient:
-    """The producer or consumer of one process of a workload, created when it is first needed."""
+    """The producer or consumer of one process of a workload, created when it is first needed. The
+    Java process is started with the first JavaClient."""
 
     name = "java"
 
@@ -317,7 +319,8 @@ def _bytes(text: str | None) -> bytes | None:
 
 
 class JavaFactory:
-    """Makes the Java clients of one run, which share one Java process."""
+    """Makes the Java clients of one run, which share one Java process. Creating the factory
+    compiles KafkaClients.java, and raises TargetError if that fails."""
 
     def __init__(self, world: World, nonce: bytes) -> None:
         self._world = world

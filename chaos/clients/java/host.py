@@ -71,7 +71,8 @@ class JavaHost:
             return number
 
     def leave(self, client: int) -> None:
-        """Remove a closed client from the list. End the Java process when no client is left."""
+        """Remove a closed client from the list. When no client is left, end the Java process and
+        wait for it, killing it after END_TIMEOUT_S."""
         with self._lock:
             self._clients.discard(client)
             process = self.process

@@ -52,7 +52,7 @@ answer. It raises HostError."""
 
 def member_config(group: GroupSettings) -> dict[str, Any]:
     """Return the settings that a group member needs in addition to those of a reader without a
-    group."""
+    group, under Java's names."""
     config: dict[str, Any] = {
         **({"group.instance.id": group.instance_id} if group.instance_id else {}),
         "group.id": group.name,
@@ -69,8 +69,8 @@ def member_config(group: GroupSettings) -> dict[str, Any]:
 
 
 class JavaMember:
-    """Acts as a member of one group, or of several one after another, for one process of a
-    workload."""
+    """Acts as a member of one group for one process of a workload; each Subscribe begins a new
+    membership, after a crash of the one before."""
 
     def __init__(
         self,
@@ -101,8 +101,9 @@ class JavaMember:
         return replace(ended, columns=self._settings)
 
     def poll(self, poll: Poll) -> Completion:
-        """Poll records of one assignment. Return a completion whose `rebalanced` says whether the
-        assignment differs from that of the last poll."""
+        """Poll records of one assignment, at most RECORDS_PER_POLL_MAX whatever the operation asks
+        for. Return a completion whose `rebalanced` says whether the assignment differs from that of
+        the last poll; FAIL without a subscription."""
         if not self._is_member:
             return Completion(Outcome.FAIL, (), "_STATE", "there is no subscription")
         answer = self._ask(

@@ -62,8 +62,8 @@ def _assignor(group: GroupSettings) -> dict[str, str]:
 
 
 class ReferenceMember:
-    """Acts as a member of one group, or of several one after another, for one process of a
-    workload."""
+    """Acts as a member of one group for one process of a workload; each Subscribe begins a new
+    membership, after a crash of the one before."""
 
     def __init__(
         self,
@@ -220,5 +220,5 @@ class ReferenceMember:
             self._positions.pop(each, None)
 
     async def on_lost(self, partitions: tuple[TopicPartition, ...]) -> None:
-        """Record that the member has lost these partitions."""
+        """Record that the member has lost these partitions, and drop their positions."""
         await self.on_revoked(partitions)

@@ -62,9 +62,9 @@ class Admin:
     async def create_topics(
         self, topics: Sequence[TopicSpec], replication_factor: int, timeout_s: float
     ) -> dict[str, str]:
-        """Create topics, wait until every partition has a leader, and return the topic ids by name.
-        Raise WireError if a topic of one of these names exists already, or if it takes longer than
-        timeout_s."""
+        """Create topics, wait until every partition has a leader, and return the topic ids by name,
+        without topics to which the brokers give no id. Raise WireError if a topic of one of these
+        names exists already, or if it takes longer than timeout_s."""
         deadline = self._world.monotonic() + timeout_s
         names = [topic.name for topic in topics]
         if (await insist(self._world, lambda: self._cluster.view(names), deadline)).partitions:

@@ -131,7 +131,8 @@ def _completion(records: list[Record]) -> Completion:
 
 async def delete(cluster: WireCluster, operation: DeletePositions) -> Completion:
     """Delete committed offsets, or their whole group. Return a record with a null offset for each
-    partition: in the history a deletion is a commit of "no position"."""
+    partition: in the history a deletion is a commit of "no position". Return FAIL without records
+    if the coordinator cannot be found, INFO without records if it does not answer."""
     try:
         coordinator = await _coordinator(cluster, operation.group)
     except WireError as error:
@@ -187,7 +188,7 @@ async def _delete_offsets(
 async def fetch(cluster: WireCluster, operation: FetchPositions) -> Completion:
     """Fetch the committed offsets. Return a record for each partition, with the offset None if the
     group has committed none. A partition whose offset an open transaction may change fails alone
-    (UNSTABLE_OFFSET_COMMIT)."""
+    (UNSTABLE_OFFSET_COMMIT). Return FAIL without records if there is no answer."""
     struct = request_definition(ApiKey.OFFSET_FETCH).struct
     wanted = list(operation.partitions)
     topics = [

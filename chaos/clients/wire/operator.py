@@ -216,7 +216,8 @@ class Operator:
 
     async def _add_missing(self, topic: TopicSpec) -> None:
         """Add the partitions that the topic lacks if a producer has created it: a topic that is
-        created automatically has as many as the broker's num.partitions."""
+        created automatically has as many as the broker's num.partitions. Raise WireError until
+        every broker names a leader for each."""
         found = (await self._cluster.view([topic.name])).partitions
         if any((topic.name, partition) not in found for partition in range(topic.partitions)):
             await self._create_partitions(topic)
@@ -243,7 +244,8 @@ class Operator:
 
     async def _commit_in_transaction(self, commit: CommitInTransaction) -> Completion:
         """Send InitProducerId and TxnOffsetCommit, then end the transaction: commit it, or abort it
-        if the offsets were refused."""
+        if the offsets were refused. The outcome is that of the end; a row in `more_rows` has that
+        of the offsets. Return FAIL if InitProducerId was not answered well."""
         settings = ClientSettings(transactional=True, transactional_id=commit.transactional_id)
         producer = RawProducer(self._world, self._bootstrap, settings, self._nonce)
         try:

@@ -79,9 +79,9 @@ class OwnTopics:
         records_bear_it: bool = True,
         prefix: str = "",
     ) -> None:
-        """Choose the names of one run's topics. records_bear_it: whether every record of the run
-        contains the nonce, as the records of workloads do. prefix: what the owner of the cluster
-        wants all names to begin with."""
+        """Choose the names of one run's topics. seconds: the attack's length. records_bear_it:
+        whether every record of the run contains the nonce, as the records of workloads do. prefix:
+        what the owner of the cluster wants all names to begin with."""
         self._bootstrap = bootstrap
         self._nonce = nonce
         self._until_s = time.time() + seconds + GRACE_S
@@ -89,8 +89,8 @@ class OwnTopics:
         self._prefix = prefix
 
     async def mark(self, replicas: int, timeout_s: float = MAKE_TIMEOUT_S) -> None:
-        """Make the marker topic; call this before the run makes anything else. Raise WireError if
-        the cluster cannot mark topics or does not answer."""
+        """Make the marker topic and write its record; call this before the run makes anything else.
+        Raise WireError if the cluster cannot mark topics or does not answer."""
         name = names_of(self._nonce, self._prefix) + MARKER
         await _check_served(self._bootstrap)
         admin = Admin(REAL_WORLD, self._bootstrap)
@@ -140,9 +140,9 @@ def names_of(nonce: bytes, prefix: str = "") -> str:
 
 
 async def sweep(bootstrap: str, timeout_s: float = REMOVE_TIMEOUT_S, prefix: str = "") -> Removed:
-    """Remove the topics and groups that ended runs with this prefix have left on the cluster, until
-    the time is over. Return the names removed, and the failures. Raise WireError if the
-    cluster does not answer."""
+    """Remove the topics, groups and users that ended runs with this prefix have left on the
+    cluster. Return the names removed, and the failures. Raise WireError if the cluster does not
+    answer, or if the time is over before the end."""
     cluster, removed = WireCluster(REAL_WORLD, bootstrap), Removed()
     try:
         work = _sweep(cluster, prefix, removed, _last_retry(timeout_s))
@@ -229,8 +229,8 @@ def _boot_id() -> str:
 async def _remove_run(
     cluster: WireCluster, nonce: bytes, before: str, removed: Removed, deadline: float
 ) -> None:
-    """Remove a run's topics and groups, and then its marker. `before` stands before its
-    names. Add the names that were removed, and the failures, to `removed`."""
+    """Remove a run's topics, groups and users, then, if nothing failed, its marker; nothing without
+    the marker's record. before: the owner's prefix. Add names and failures to `removed`."""
     prefix = names_of(nonce, before)
     marker, failed_before = prefix + MARKER, len(removed.failures)
     ids = await cluster.topic_ids()
@@ -312,7 +312,7 @@ async def _remove_topic(cluster: WireCluster, name: str, topic_id: str, nonce: b
 
 async def _delete(cluster: WireCluster, topics: Mapping[str, str]) -> None:
     """Delete topics (name -> id, or "" if they have none). Raise WireError unless every one is
-    deleted, and LeftAloneError if the cluster forbids it."""
+    deleted or unknown, and LeftAloneError if the cluster forbids it."""
     struct = request_definition(ApiKey.DELETE_TOPICS).struct
     states = [
         struct(
@@ -333,7 +333,7 @@ async def _delete(cluster: WireCluster, topics: Mapping[str, str]) -> None:
 
 
 async def _remove_group(cluster: WireCluster, group: str, broker: tuple[str, int]) -> None:
-    """Delete a group once its members are gone. Raise WireError if the broker refuses that."""
+    """Delete a group. Raise WireError if the broker refuses, as while the group has members."""
     answer = await cluster.ask(broker, ApiKey.DELETE_GROUPS, groups_names=[group])
     code = answer.results[0].error_code
     if code not in (0, GROUP_ID_NOT_FOUND):

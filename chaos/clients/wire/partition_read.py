@@ -80,9 +80,9 @@ class PartitionRead:
         return Record(self.topic, self.partition, None, None, outcome, self.error, extra=extra)
 
     def rows(self) -> Iterator[Record]:
-        """Yield the history rows of the records read and of the summary. If the read began above
-        the log start, because ListOffsets named a later one, yield the row of its first offset
-        before them."""
+        """Yield the history rows of the records read and of the summary. If a leader's read began
+        above its log start, because ListOffsets named a later one, yield the row of its first
+        offset before them."""
         if self.replica is None and self.begun_at != self.log_start:
             yield self.start()
         yield from self.records
@@ -96,7 +96,8 @@ class PartitionRead:
 
     def take(self, answer: Struct, nonce: bytes) -> None:
         """Add the records of a Fetch answer from the position on, and move the position behind its
-        last batch. A batch that cannot be decoded gives rows without a value. nonce: the run's."""
+        last batch. Of a late follower, leave out records at or above its leader's high watermark. A
+        batch that cannot be decoded gives rows without a value. nonce: the run's."""
         data = bytes(answer.records or b"")
         limit = self.high_watermark if self.late and self.high_watermark else OFFSET_MAX
         for header, start, end in batches(data):
@@ -140,8 +141,8 @@ class PartitionRead:
             yield Record(self.topic, self.partition, value, offset, extra=extra | whose | told)
 
     def _unreadable(self, header: BatchHeader, reason: str) -> Iterator[Record]:
-        """Yield a row without a value for each offset, or the first thousand offsets, of a batch
-        that cannot be decoded."""
+        """Yield a row without a value for each offset of a batch that cannot be decoded, for at
+        most UNREADABLE_MAX + 1 offsets."""
         extra: dict[str, Any] = {"detail": reason, "batch_base_offset": header.base_offset}
         if self.replica is not None:
             extra["replica"] = self.replica

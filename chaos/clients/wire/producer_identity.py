@@ -62,8 +62,8 @@ class IdentifiedProducer:
         return self._identity
 
     async def _init(self) -> Identity:
-        """Get a producer id and epoch (InitProducerId). Raise Refused if the broker returns an
-        error that no retry changes, or if the time is up."""
+        """Return a new producer id and epoch from InitProducerId, without taking them on. Raise
+        Refused if the broker returns an error that no retry changes, or if the time is up."""
         found: list[Identity] = []
 
         async def attempt() -> str | None:

@@ -85,8 +85,9 @@ class RawClient:
 
     async def read_latest(self, topic: str, partition: int) -> Completion:
         """Read the last record below the high watermark once; return no record if nothing was
-        written. A new leader answers no high watermark until it knows it (KIP-207), so the record
-        is the last acknowledged one, or a later one that was not yet acknowledged."""
+        written, and FAIL if it cannot be read or no record has that offset. A new leader answers no
+        high watermark until it knows it (KIP-207), so the record is the last acknowledged one, or a
+        later one that was not yet acknowledged."""
         try:
             leader = await self._cluster.leader(topic, partition)
             end = await self._cluster.offset(leader, topic, partition, LATEST)
@@ -107,8 +108,9 @@ class RawClient:
     ) -> dict[str, Any]:
         """Fetch the offset just below a log start that this leader has just answered. Return
         `asked_offset`, and in `asked` whether the fetch was answered or refused with
-        OFFSET_OUT_OF_RANGE; nothing if it got another error, or if the leader's log begins lower by
-        now, because it was restarted without its last log start."""
+        OFFSET_OUT_OF_RANGE. Return an empty dict if the log start is 0, if the fetch got another
+        error, or if the leader's log begins lower by now, because it was restarted without its last
+        log start."""
         if log_start == 0:
             return {}
         read = PartitionRead(topic, partition, next_offset=log_start - 1)
@@ -125,7 +127,7 @@ class RawClient:
     async def ask_ends(self, ask: AskEnds) -> Completion:
         """Ask the leader once for the log start, the high watermark and the last stable offset: in
         one request, or in separate ones. With separate ones, also ask for the end of the leader's
-        epoch as a bound of the high watermark."""
+        epoch as a bound of the high watermark. Return them as columns; FAIL if a request fails."""
         place = ask.topic, ask.partition
         try:
             leader = await self._cluster.leader(*place)
@@ -171,7 +173,9 @@ class RawClient:
             await self._read_until(read, deadline, began + self._late_s)
 
     async def _read_until(self, read: PartitionRead, deadline: float, late_at: float) -> None:
-        """Read one partition until the time is up. Start again whenever the leader is lost."""
+        """Read one partition to its end, from its start again after every error. At the deadline,
+        give up and leave the last error in `read`. late_at: the time after which a follower counts
+        as late."""
         while not read.complete:
             try:
                 await self._read_once(read, deadline, late_at)

@@ -41,9 +41,9 @@ Ask = Callable[[], Awaitable[int]]
 async def live_as_member(
     cluster: WireCluster, other: WireCluster, operation: LiveAsMember
 ) -> Completion:
-    """Perform the operation. other: the connections of a second member. End early at the first
-    heartbeat that is refused. If the coordinator does not answer, end without a row for that
-    request."""
+    """Perform the operation. Return the history rows of its requests in `more_rows`. other: the
+    connections of a second member. End early, and OK, at the first heartbeat that is refused. If
+    the coordinator does not answer, return FAIL, without a row for that request."""
     kind = _Classic if operation.protocol is GroupProtocol.CLASSIC else _Consumer
     member = kind(cluster, operation)
     try:
@@ -71,7 +71,8 @@ async def _stay(
 
 async def _meet_newcomer(world: World, member: _Member, newcomer: _Member) -> None:
     """Let a newcomer send JoinGroup, which is not answered before the first member has joined
-    again. Send heartbeats until one is refused. Then let both leave."""
+    again. Send heartbeats until one is refused, the newcomer is answered, or MEETS_S seconds are
+    over. Then let both leave."""
     await newcomer.introduce()
     begun_s = world.monotonic()
     joining = world.spawn("newcomer", newcomer.join())
@@ -96,7 +97,7 @@ class _Member:
         self._coordinator: Address | None = None
 
     async def find(self) -> None:
-        """Find the group's coordinator, and wait until there is one. Raise an error if there is
+        """Find the group's coordinator, and wait until there is one. Raise WireError if there is
         none within FIND_S seconds."""
         deadline = self._cluster.world.monotonic() + FIND_S
         await insist(self._cluster.world, self._find, deadline)
@@ -145,7 +146,8 @@ class _Member:
         )
 
     async def companion(self, cluster: WireCluster) -> _Member:
-        """Return another member of the same group, which uses connections of its own."""
+        """Return another member of the same group, which uses connections of its own and has found
+        the coordinator, but has not joined."""
         other = type(self)(cluster, self._operation)
         await other.find()
         return other
@@ -171,7 +173,8 @@ class _Classic(_Member):
         self._member_id = answer.member_id
 
     async def join(self) -> int:
-        """Join the group and fetch the assignment, which is empty."""
+        """Join the group and fetch the assignment, which is empty. Return the error code of the
+        first request that is refused, or 0."""
         answer = await self._join()
         if answer.error_code == MEMBER_ID_REQUIRED:
             self._member_id = answer.member_id

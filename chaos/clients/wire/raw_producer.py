@@ -55,7 +55,7 @@ def _overlap(known: Sequence[bytes] | None, count: int) -> int | None:
     """Return a first sequence number for a batch of `count` records that overlaps the last known
     batch, but equals no batch that the leader knows. The new batch begins with the same number if
     the sizes differ and that number is even, ends with the same number if it is odd, and otherwise
-    begins with the next number. Return None if no such number exists."""
+    begins with the next number. Return None if no batch is known or no such number exists."""
     if not known:
         return None
     last, _ = RecordBatch.decode(known[-1])

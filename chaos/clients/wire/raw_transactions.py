@@ -34,8 +34,9 @@ class TransactionalProducer(IdentifiedProducer):
     epoch."""
 
     async def _join(self, identity: Identity, place: Place) -> None:
-        """Add each partition to the transaction once (AddPartitionsToTxn). Raise Refused if the
-        coordinator returns an error that no retry changes."""
+        """Add the partition to the transaction, unless it has joined already (AddPartitionsToTxn).
+        Raise Refused if the coordinator returns an error that no retry changes, or if the time is
+        up."""
         if place in identity.joined:
             return
         struct = request_definition(ApiKey.ADD_PARTITIONS_TO_TXN).struct
@@ -82,7 +83,8 @@ class TransactionalProducer(IdentifiedProducer):
 
     async def _commit_as_former(self, _: CommitAsFormer) -> Completion:
         """Send EndTxn(commit) as the fenced producer, for the transaction that its successor's
-        InitProducerId has aborted."""
+        InitProducerId has aborted, and forget that producer. Return FAIL if no producer was
+        fenced."""
         if self._former is None:
             return Completion(Outcome.FAIL, (), "_STATE", "no older producer was fenced")
         former, self._former = self._former, None

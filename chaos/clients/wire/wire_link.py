@@ -66,8 +66,8 @@ class View:
 
 
 class Leader(NamedTuple):
-    """The address of a partition's leader, the leader epoch to name in requests to it, and the
-    number of its node."""
+    """The address of a partition's leader, or of a follower to ask in its place, the leader epoch
+    to name in requests to it, and the number of the leader's node (None for a follower)."""
 
     address: Address
     epoch: int
@@ -103,8 +103,9 @@ class WireCluster:
         return self._connections[address]
 
     async def serves(self, api: ApiKey) -> bool:
-        """Return whether a broker to which we are connected lists this API. Without a connection,
-        ask the first bootstrap broker that can be reached. Raise WireError if none can."""
+        """Return whether a broker to which we are connected lists this API; a bootstrap broker is
+        asked for metadata first, so that there is a connection. Raise WireError if none can be
+        reached."""
         await self.view([])  # raises WireError if none can be reached
         return any([await connection.serves(api) for connection in self._connections.values()])
 
@@ -120,8 +121,9 @@ class WireCluster:
         raise last or WireError("no bootstrap broker is given")
 
     async def view(self, topics: Sequence[str], address: Address | None = None) -> View:
-        """Return the metadata of these topics from the broker at `address`, or any; leave out a
-        topic with an error."""
+        """Return the registered brokers and the metadata of these topics, from the broker at
+        `address`, or any; leave out a topic with an error, such as an unknown one. Raise WireError
+        without an answer."""
         struct = request_definition(ApiKey.METADATA).struct
         fields: dict[str, Any] = {
             "topics": [struct("MetadataRequestTopic", name=name) for name in topics],
@@ -172,7 +174,8 @@ class WireCluster:
     ) -> int:
         """Return an offset by ListOffsets: for EARLIEST the log start; for LATEST the high
         watermark or, under READ_COMMITTED, the last stable offset. The request names the leader's
-        epoch, so that only this leader can answer (KIP-320)."""
+        epoch, so that only this leader can answer (KIP-320). Raise WireError for no answer or an
+        error."""
         struct = request_definition(ApiKey.LIST_OFFSETS).struct
         wanted = struct(
             "ListOffsetsPartition",
@@ -212,7 +215,8 @@ class WireCluster:
 
     async def end_of_epoch(self, leader: Leader, topic: str, partition: int) -> int:
         """Send OffsetForLeaderEpoch for the leader's current epoch. Return the epoch's end offset,
-        which is the end of the leader's log."""
+        which is the end of the leader's log, or -1 if the leader names none. Raise WireError for no
+        answer or an error."""
         struct = request_definition(ApiKey.OFFSET_FOR_LEADER_EPOCH).struct
         wanted = struct(
             "OffsetForLeaderPartition",
