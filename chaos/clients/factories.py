@@ -41,7 +41,7 @@ def check_groups(client: str, workload: Workload) -> None:
 
 def why_no_groups(client: str, workload: Workload) -> str | None:
     """Return why a client cannot perform the group operations of a workload, as words that follow
-    the client's name in a sentence; None if it can or if the workload has no groups."""
+    the client's name in a sentence. Return None if it can, or if the workload has no groups."""
     settings = map(workload.settings, range(workload.processes))
     if client != CONFLUENT and any(one.group and one.transactional for one in settings):
         return "cannot commit a group's positions in transactions here"
