@@ -1,4 +1,4 @@
-"""A record sent once by an idempotent producer is in the log once."""
+"""A record sent by idempotent producers is in the log no more often than it was sent."""
 
 from __future__ import annotations
 
@@ -12,18 +12,18 @@ from linearizability.ingest import IS_IDEMPOTENT, IS_SEND, KEY
 from linearizability.reads.inferred_log import ACKNOWLEDGED, PROVEN_POLL
 
 SEQUENCE = ["producer_id", "producer_epoch", "sequence"]
-SENT_ONCE_IDEMPOTENT = pl.col("sends").eq(1) & pl.col("idempotent")
 
 
 class Duplicates(Checker):
-    """One value at two offsets of a partition, sent once, with idempotence on.
+    """One value at two offsets of a partition, sent once, with idempotence on; or at more offsets
+    than it was sent.
 
     If a raw read shows producer id, epoch and sequence, and all three are equal at both offsets,
     the broker is at fault (KIP-98, "Idempotent Producer Guarantees"). If they differ, the client is
     (it sent the record again as a new one; excused where a node was stopped while the client
     waited, because the node then knows only the last batch of each producer: `resent.py`). Without
-    them, neither is blamed. Values that the workload itself sent twice, and producers without
-    idempotence, are not judged. Counted: values sent once by idempotent producers.
+    them, neither is blamed. Producers without idempotence are not judged. Counted: values sent by
+    idempotent producers alone.
     """
 
     name: ClassVar[str] = "duplicates"
@@ -46,7 +46,9 @@ class Duplicates(Checker):
             numbers=numbered.sum(),
             sequences=pl.struct(SEQUENCE).filter(numbered).n_unique(),
         )
-        found = twice.join(self._judged(events), on=[*KEY, "value"])
+        found = twice.join(self._judged(events), on=[*KEY, "value"]).filter(
+            pl.col("offsets").list.len() > pl.col("sends")
+        )
         blame = (
             pl.when(pl.col("sequences") < pl.col("numbers"))
             .then(pl.lit("broker"))
@@ -55,21 +57,24 @@ class Duplicates(Checker):
             .otherwise(None)
         )
         message = pl.format(
-            "{} was sent once by an idempotent producer, but is stored at offsets {}",
+            "{} was sent {} by an idempotent producer, but is stored at offsets {}",
             "value",
+            pl.when(pl.col("sends") == 1)
+            .then(pl.lit("once"))
+            .otherwise(pl.format("{} times", "sends")),
             pl.col("offsets").cast(pl.List(pl.String)).list.join(", "),
         )
-        return describe(found, KEY, "duplicate", ["send_op", "ops"], message, blame)
+        return describe(found, KEY, "duplicate", ["send_ops", "ops"], message, blame)
 
     def _judged(self, events: pl.LazyFrame) -> pl.LazyFrame:
-        """Return values sent once, by an idempotent producer; sends that certainly failed do not
-        count."""
+        """Return the values that only idempotent producers sent, how often (sends), and by which
+        operations; sends that certainly failed do not count."""
         return (
             events.filter(IS_SEND & (pl.col("type") != Type.FAIL.value))
             .group_by(*KEY, "value")
-            .agg(sends=pl.len(), idempotent=IS_IDEMPOTENT.all(), send_op=pl.col("op_id").first())
-            .filter(SENT_ONCE_IDEMPOTENT)
-            .select(*KEY, "value", "send_op")
+            .agg(sends=pl.len(), idempotent=IS_IDEMPOTENT.all(), send_ops=pl.col("op_id"))
+            .filter("idempotent")
+            .select(*KEY, "value", "sends", "send_ops")
         )
 
     def checked(self, events: pl.LazyFrame) -> pl.LazyFrame:

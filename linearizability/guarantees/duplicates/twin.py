@@ -10,12 +10,12 @@ def duplicates(rows: list[Row]) -> Found:
             continue
         same = [r for r in rows if (r["place"], r["value"]) == (send["place"], send["value"])]
         sends = [r for r in same if r["f"] == "send" and r["type"] != "fail"]
-        if len(sends) != 1 or not send["idempotent"]:
+        if not all(each["idempotent"] for each in sends):
             continue
         first: dict[int, Row] = {}
         for row in filter(is_proof, same):
             best = first.get(row["offset"], row)
             first[row["offset"]] = min(best, row, key=lambda r: r["op_id"])
-        if len(first) > 1:
-            found.add(("duplicate", operations(send, *first.values()), send["place"]))
+        if len(first) > len(sends):
+            found.add(("duplicate", operations(*sends, *first.values()), send["place"]))
     return found
