@@ -196,7 +196,10 @@ def merge(
         validity = Validity.UNKNOWN
         reason = f"the workload asks for checkers that judged nothing: {', '.join(idle)}"
     elif not any(c.checked for c in applicable):
-        validity, reason = Validity.UNKNOWN, "no checker judged anything: the history is empty"
+        validity = Validity.UNKNOWN
+        reason = (
+            "no checker judged anything: the history has no operation that a guarantee is about"
+        )
     else:
         validity, reason = Validity.VALID, None
     return Verdict(validity, engine, checkers, reason)
