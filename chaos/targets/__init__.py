@@ -53,11 +53,15 @@ def parse_target(text: str, bug: str | None = None) -> Target:
     "apache:3.9" the pinned 3.9.1), for host:port[,host:port], or for FILE.toml. Raise TargetError
     for any other text, with the nearest name, for an unknown version or bug, for a bug in a target
     without planted bugs, and for a file that does not describe a cluster."""
-    name, _, rest = text.partition(":")
+    name, colon, rest = text.partition(":")
     if text.endswith(SUFFIX):
         _refuse_bug(text, bug)
         return DESCRIBED(Path(text))
     if name in TARGETS:
+        if colon and not rest:
+            raise TargetError(
+                f"{text!r} names no version; leave out the colon, or write one after it"
+            )
         return TARGETS[name](rest, bug)
     if rest.partition(",")[0].isdigit() or text.startswith("["):
         _refuse_bug(text, bug)

@@ -83,6 +83,7 @@ def touchstone(*words: str, cwd: Path | None = None) -> subprocess.CompletedProc
         (["report", "no-such-run"], "no-such-run"),
         (["serve", "--nodes", "3", "--controllers", "4"], "--controllers 4"),
         (["serve", "--config", "no.such.key=1"], "no.such.key"),
+        (["conform", "--target", "reference", "--nodes", "2"], "--nodes 2: give 1 or 3"),
         (["bench", "nothing"], "recorder"),
         (["nightly", "--targets", "apach"], "apache"),
     ],

@@ -48,6 +48,8 @@ def refuse_impossible(config: pytest.Config) -> None:
         raise pytest.UsageError("conformance: --bug needs --target reference")
     if config.getoption("--nodes") != 1 and not target:
         raise pytest.UsageError("conformance: --nodes needs --target, such as apache:4.3.1")
+    if (nodes := config.getoption("--nodes")) not in (1, 3):
+        raise pytest.UsageError(f"conformance: --nodes {nodes}: give 1 or 3, which the cases need")
     selection.Selection.of(config)
     selection.check_keyword(config.option.keyword)
     for option in ("--max-time", "--max-failures", "--timeout-scale", "--replication-factor"):

@@ -40,6 +40,7 @@ def test_a_known_name_makes_its_target(text: str, name: str) -> None:
         ("redpanda", "unknown target 'redpanda'; use "),
         ("", "unknown target ''; use "),
         ("apache:5", "no Apache Kafka '5' is pinned here; there are apache:4.3,"),
+        ("apache:", "'apache:' names no version; leave out the colon"),
         ("kfake:1", "write `kfake`"),
         ("reference:1", "write `reference`"),
         ("localhost:70000", "'localhost:70000' is not an address; write host:port"),
