@@ -97,7 +97,8 @@ class Child:
 
     @property
     def running(self) -> bool:
-        """Return whether the process has not ended; a paused process counts as running."""
+        """Return whether the process has neither ended nor been sent SIGKILL by `strike`. A paused
+        process counts as running."""
         return not self._struck and self._process.poll() is None
 
     @property

@@ -110,7 +110,8 @@ class Sim:
             if self._world.monotonic() > READY_TIMEOUT_S or not agenda.step():
                 raise TargetError(
                     f"the {cluster.nodes} simulated nodes did not form a cluster within"
-                    f" {READY_TIMEOUT_S:.0f} s of virtual time"
+                    f" {READY_TIMEOUT_S:.0f} s of virtual time; nothing has happened since"
+                    f" {self._world.monotonic():.1f} s"
                 )
 
     def _node(

@@ -109,8 +109,8 @@ class Outcome:
 
 
 def exit_status(outcomes: Sequence[Outcome], robustness: Iterable[bool]) -> int:
-    """Return 1 if anything is red or flaky, 3 if something (or nothing at all) was not judged, else
-    0."""
+    """Return 1 if anything is red or flaky or a robustness test has failed, 3 if an outcome was not
+    judged or there is none, else 0. robustness: whether each robustness test passed."""
     endings = {outcome.ending for outcome in outcomes}
     if endings & {Ending.RED, Ending.FLAKY} or not all(robustness):
         return 1

@@ -296,8 +296,9 @@ class Play:
         expect(error, ErrorCode.UNKNOWN_MEMBER_ID, "error of a Heartbeat of an unknown member")
 
     def commit(self, number: int, offset: int, behind: int) -> None:
-        """Commit an offset as the member or, in a group without members, without a member id: it is
-        accepted if the generation is the current one and the assignment is known."""
+        """Commit an offset as the member of this group, `behind` generations late, or without a
+        member id if it has no member. Fail unless the target answers as the model: a late commit is
+        refused, and one before the assignment is known. Then check the committed offset."""
         group = self._group(number)
         member_id = group.member.member_id if group.member else ""
         generation = group.generation - behind if group.member else -1

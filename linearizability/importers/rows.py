@@ -194,9 +194,10 @@ class Rows:
         ).drop("send", "transaction", "committed", "owed", "shown_by")
 
     def _ended(self, low: int, beyond: int) -> pl.DataFrame:
-        """Return the rows of transactions' ends with their times. The commit was invoked after all
-        polls, and so after the sends of the polled records. An unanswered commit was complete when
-        its effect was seen."""
+        """Return the rows of the ends of transactions of the operations from `low` up to, not
+        including, `beyond`: an acknowledged abort if the operation failed, else a commit. It was
+        invoked after all polls, and so after the sends of the polled records. An unanswered commit
+        whose effect was seen counts as acknowledged, and was complete then."""
         asked_ns = pl.max_horizontal("t_invoke_ns", "asked_ns")
         asked_ns = pl.min_horizontal(asked_ns, "t_complete_ns")
         is_decided = pl.col("done_ns").is_not_null()

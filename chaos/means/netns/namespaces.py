@@ -13,6 +13,7 @@ from __future__ import annotations
 import atexit
 import os
 import re
+import shlex
 import shutil
 import subprocess
 import threading
@@ -221,6 +222,7 @@ def _program(name: str) -> str:
 
 
 def _run(command: Sequence[str], text: str = "") -> None:
+    name, given = Path(command[0]).name, shlex.join(command)
     try:
         done = subprocess.run(
             command,
@@ -230,10 +232,13 @@ def _run(command: Sequence[str], text: str = "") -> None:
             timeout=COMMAND_TIMEOUT_S,
             check=False,
         )
-    except (OSError, subprocess.TimeoutExpired) as error:
-        raise LinkError(f"{command[0]} failed: {error}") from error
+    except subprocess.TimeoutExpired as error:
+        raise LinkError(f"{name} did not end within {COMMAND_TIMEOUT_S:g} s: {given}") from error
+    except OSError as error:
+        raise LinkError(f"{command[0]} cannot be run: {error.strerror}") from error
     if done.returncode != 0:
-        raise LinkError(f"{Path(command[0]).name} failed: {done.stderr.strip()}")
+        said = done.stderr.strip() or f"exit status {done.returncode}"
+        raise LinkError(f"{name} failed: {said} ({given})")
 
 
 def _at_exit() -> None:

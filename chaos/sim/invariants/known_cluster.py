@@ -54,8 +54,9 @@ class KnownCluster:
     """Whether a machine has lost power, and with it what was not flushed."""
 
     def keeps_committed(self, replica: Replica) -> bool:
-        """Return whether the committed records of a partition must still exist. An unclean election
-        may lose them, and a loss of power may lose those that were not flushed."""
+        """Return whether the committed records of a partition must still exist. Those of the
+        metadata log must. Others need not where the partition allows unclean elections, even if
+        none has happened, or once power was lost where not every record is flushed."""
         config = replica.log.config
         if replica.key == METADATA_KEY:
             return True

@@ -141,11 +141,11 @@ def not_sought_over(records: pl.LazyFrame, events: pl.LazyFrame) -> pl.LazyFrame
 
 
 def not_lost_before(records: pl.LazyFrame, events: pl.LazyFrame) -> pl.LazyFrame:
-    """Return the records without those, compared over an era, that a lost poll may have delivered
-    before a member went back: the ones between the highest offset that the group had received up to
-    an era and the first higher one that it received later. A member that goes back receives lower
-    records again, so that the lowest offset of the group in the later era is below what was
-    lost."""
+    """Return the records without those that a lost poll may have delivered before a member went
+    back. Only records compared over an era (over_an_era) are removed: the ones between the highest
+    offset that the group had received up to an era and the first higher one that it received later.
+    A member that goes back receives lower records again, so that the lowest offset of the group in
+    the later era is below what was lost."""
     given = events.filter(COUNTED & pl.col("era").is_not_null())
     of_eras = (
         given.group_by(*GROUP, "era")

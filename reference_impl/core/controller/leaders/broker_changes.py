@@ -149,8 +149,9 @@ def _of_shutdown(
 
 
 def _registration(body: Struct, broker_epoch: int, before: BrokerImage | None) -> Struct:
-    """Return the record of a registration. A repeated registration amends the record of the
-    first, and keeps its broker epoch."""
+    """Return the record of a registration; a new broker is fenced. A repeated registration
+    (before: what is known of the broker) keeps its broker epoch, and whether it is fenced and in
+    controlled shutdown. Everything else comes from the request."""
     return REGISTER.new(
         broker_id=body.broker_id,
         incarnation_id=body.incarnation_id,

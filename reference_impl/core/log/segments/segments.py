@@ -81,8 +81,8 @@ class Segments:
         return None
 
     def batches(self, from_offset: int, check: CheckBatch = check_whole) -> Iterator[memoryview]:
-        """Yield every batch from the one with this offset on. Raise CorruptLog where one is
-        altered."""
+        """Yield every batch of the log, across its segments, from the one with this offset on, or
+        from the next one if none has it. Raise CorruptLog where one is altered."""
         for segment in self.from_offset(from_offset):
             if (found := segment.find_batch(from_offset)) is None:
                 continue
@@ -94,8 +94,9 @@ class Segments:
                 raise CorruptLog(segment.log.path, str(error)) from error
 
     def batch_at_time(self, timestamp: int, from_offset: int) -> BatchOnDisk | None:
-        """Return the first batch with records at or after `from_offset` whose header says that one
-        of its records is not older than the timestamp, or None."""
+        """Return the first batch of the log with records at or after `from_offset` whose header
+        says that one of its records is not older than the timestamp. Return None if no segment has
+        one."""
         for segment in self.from_offset(from_offset):
             if segment.newest[0] >= timestamp:
                 found = segment.batch_at_time(timestamp, from_offset)
