@@ -52,9 +52,9 @@ class Connection:
         self._versions: dict[int, tuple[int, int]] = {}
 
     async def ask(self, api: ApiKey, **fields: Any) -> Struct:
-        """Send a request in the newest version that both sides support. Return the body of the
-        response. Raise WireError if no valid answer comes, or if the node does not serve the API in
-        a version that is known here."""
+        """Send a request in the newest version that both sides support, of those that the harness
+        uses (_VERSION_MAX). Return the body of the response. Raise WireError if no valid answer
+        comes, or if the node does not serve the API in a version that is known here."""
         if not await self.serves(api):
             raise WireError(f"{joined(self.address)} does not serve {api.name}")
         definition = request_definition(api)
@@ -65,7 +65,8 @@ class Connection:
         return await self.exchange(api, wanted, definition.new(**fields))
 
     async def serves(self, api: ApiKey) -> bool:
-        """Return whether the broker's ApiVersions lists the API; ask only once per connection."""
+        """Return whether the broker's ApiVersions lists the API; ask only once per connection.
+        Raise WireError if the broker does not answer."""
         if not self._versions:
             await self._learn_versions()
         return api in self._versions

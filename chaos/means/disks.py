@@ -85,8 +85,8 @@ class Disk:
 
     @classmethod
     def make(cls, name: str, size_bytes: int = SIZE_BYTES) -> Disk:
-        """Make a new, empty, mounted disk. Raise DiskError if that is not possible on this
-        machine."""
+        """Make a new, empty, mounted disk; `name` begins the name of its directory. Raise DiskError
+        if that is not possible on this machine."""
         if reason := why_none():
             raise DiskError(reason)
         home = Path(tempfile.mkdtemp(prefix=f"{name}-", dir=_own_directory()))
@@ -110,24 +110,28 @@ class Disk:
         return disk
 
     def sync(self) -> None:
-        """Write everything to the medium, including data that the node has not synced."""
+        """Write everything to the medium, including data that the node has not synced. Raise
+        DiskError if that fails."""
         _run("sync", "-f", self.mount_point)
 
     def freeze(self) -> None:
-        """Make writes and syncs hang until `thaw`; reads are still served."""
+        """Make writes and syncs hang until `thaw`; reads are still served. Do nothing if it is
+        frozen already. Raise DiskError if the kernel refuses."""
         if not self.is_stalled:
             self._ioctl(FIFREEZE)
             self.is_stalled = True
 
     def thaw(self) -> None:
-        """End a freeze: hanging writes and syncs continue."""
+        """End a freeze: hanging writes and syncs continue. Do nothing if it is not frozen. Raise
+        DiskError if the kernel refuses."""
         if self.is_stalled:
             self._ioctl(FITHAW)
             self.is_stalled = False
 
     def fill(self) -> None:
-        """Take all free space: writes that need more get ENOSPC. Raise DiskError if it fails for
-        another reason than a full disk."""
+        """Take all free space: writes that need more get ENOSPC. Raise DiskError if taking it fails
+        for another reason than a full disk, and OSError if the file that takes it cannot be
+        opened."""
         self.is_full = True
         space = os.statvfs(self.mount_point)
         free_bytes = space.f_bavail * space.f_frsize
@@ -141,7 +145,8 @@ class Disk:
                     free_bytes //= 2  # the file's own metadata takes blocks, too
 
     def make_room(self) -> None:
-        """Release the space that `fill` has taken."""
+        """Release the space that `fill` has taken, if any. Raise OSError if the disk cannot be
+        written."""
         self._ballast.unlink(missing_ok=True)
         self.is_full = False
 
@@ -149,28 +154,31 @@ class Disk:
         """Cut the power: nothing more reaches the medium, and every write fails with EIO.
 
         The journal is not flushed: data that was neither synced nor written back by the kernel is
-        lost. After the node's process has ended, `replug` mounts what is left.
+        lost. After the node's process has ended, `replug` mounts what is left. Raise DiskError if
+        the kernel refuses.
         """
         self._ioctl(FS_IOC_SHUTDOWN, struct.pack("I", WITHOUT_FLUSH))
 
     def die(self) -> None:
         """Make every later write and sync fail with EIO; data written before is kept. `replug`
-        repairs it."""
+        repairs it. Raise DiskError if the kernel refuses."""
         self.is_broken = True
         self._ioctl(FS_IOC_SHUTDOWN, struct.pack("I", WITH_ALL_WRITTEN))
 
     def turn_read_only(self) -> None:
         """Do what ext4 does when it meets an error: every later write fails with EROFS; data
-        written before is synced and kept. `replug` repairs it."""
+        written before is synced and kept. `replug` repairs it. Raise DiskError if it cannot be
+        synced or remounted."""
         self.is_broken = True
         self.sync()
         _run("mount", "-o", "remount,abort", self.mount_point)
 
     def replug(self) -> None:
-        """Mount the disk again with the data on its medium; ext4 replays its journal. No process
-        may have it open.
+        """Unmount the disk and mount it again with the data on its medium; ext4 replays its
+        journal. The disk is then neither full nor frozen.
 
-        The disk is then neither full nor frozen.
+        Raise DiskError if it cannot be unmounted (a process has it open), is not released by the
+        kernel within RELEASE_TIMEOUT_S, or cannot be mounted.
         """
         _run("umount", self.mount_point)
         self._await_release()
@@ -180,7 +188,8 @@ class Disk:
 
     def remove(self) -> None:
         """Unmount the file system and delete its image, whatever its state. The node's process must
-        have ended."""
+        have ended: a disk that is still in use is only detached. In a fork of the process that made
+        the disk, leave it as it is. Raise DiskError if it cannot be unmounted."""
         if self._owner == os.getpid():
             _remove(self._image.parent)
         with _lock:
@@ -194,7 +203,8 @@ class Disk:
         _run("mount", "-o", MOUNT_OPTIONS, self._image, self.mount_point)
 
     def _await_release(self) -> None:
-        """Wait until the kernel has let go of the image.
+        """Wait until the kernel has let go of the image. Raise DiskError if that takes longer than
+        RELEASE_TIMEOUT_S.
 
         A process that makes a mount namespace in the meantime (the start of a container, `ip netns
         exec`) has a copy of every mount for a moment. If we mounted again then, we would get the
@@ -226,8 +236,8 @@ def thaw_leftovers() -> None:
 
 
 def remove_leftovers() -> list[Path]:
-    """Remove the disks whose owners died without removing them. Return their paths, including those
-    of disks that could not be removed."""
+    """Remove the disks whose owners died without removing them. Return their directories, sorted,
+    including those of disks that could not be removed."""
     homes = leftovers()
     for home in homes:
         with suppress(DiskError):  # another command may be removing it
@@ -239,7 +249,7 @@ def remove_leftovers() -> list[Path]:
 
 
 def leftovers() -> list[Path]:
-    """Return the disks of owners that died without removing them."""
+    """Return the directories of the disks that owners left when they died, sorted."""
     homes = {mount_point.parent for mount_point in _mount_points() if _is_leftover(mount_point)}
     for directory in _left_directories():
         homes |= set(directory.iterdir()) if directory.is_dir() else set()
@@ -261,7 +271,7 @@ def _own_directory() -> Path:
 
 
 def _is_leftover(path: Path) -> bool:
-    """Return whether the owner named in this path is dead."""
+    """Return whether this path names an owner, and that owner is dead."""
     found = _OWNED.search(str(path))
     return found is not None and guard.is_dead_tag(found[1])
 

@@ -55,8 +55,8 @@ def owner_tag(pid: int) -> str:
 
 
 def is_dead_tag(tag: str) -> bool:
-    """Return whether the process that a tag names is gone. A process in another pid namespace
-    counts as living, because its state is not visible here."""
+    """Return whether the process that a tag names is gone or a zombie. A process in another pid
+    namespace or realm counts as living, because its state is not visible here."""
     pid, started, namespace = tag.split("-")
     here = owner_tag(os.getpid()).rpartition("-")[2]
     return namespace == here and start_time(int(pid)) != started
@@ -71,7 +71,7 @@ def _namespace() -> str:
 
 
 def is_alive(owner: str) -> bool:
-    """Return whether the process with this owner name still exists."""
+    """Return whether the process with this owner name still exists; a zombie does not count."""
     pid, started, _ = owner.split(":", 2)
     return start_time(int(pid)) == started
 
@@ -92,8 +92,8 @@ def _owner_of(pid: int) -> str | None:
 
 
 def owned() -> Iterator[tuple[int, str]]:
-    """Yield (pid, owner) of every living process in our pid namespace that carries an owner's
-    name."""
+    """Yield (pid, owner) of every process in our pid namespace and realm that carries an owner's
+    name, except this process itself."""
     here = _namespace()
     for name in os.listdir("/proc"):
         if not name.isdigit() or int(name) == os.getpid():
@@ -105,7 +105,8 @@ def owned() -> Iterator[tuple[int, str]]:
 
 
 def end(pid: int) -> None:
-    """Kill one process. SIGKILL also ends a paused one."""
+    """Send SIGKILL to one process, which also ends a paused one, without waiting. Do nothing if it
+    is gone."""
     try:
         os.kill(pid, signal.SIGKILL)
     except ProcessLookupError:
@@ -113,7 +114,8 @@ def end(pid: int) -> None:
 
 
 def sweep(owner: str) -> list[int]:
-    """End every process that this dead owner has started. Return their ids."""
+    """Kill every process that this dead owner has started, looking again until none is found or
+    SWEEPS_MAX looks are done. Return their ids."""
     ended: list[int] = []
     empty = 0
     for _ in range(SWEEPS_MAX):
@@ -130,7 +132,8 @@ def sweep(owner: str) -> list[int]:
 
 
 def main(owner: str) -> None:
-    """Wait until the owner is gone, then sweep."""
+    """Wait until standard input ends or the owner is gone, and then kill what the owner left.
+    Ignore SIGINT from now on."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     while is_alive(owner):
         readable, _, _ = select.select([sys.stdin], [], [], POLL_S)

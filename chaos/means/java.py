@@ -17,8 +17,8 @@ PROBE_TIMEOUT_S = 60
 
 
 def find_java() -> Path:
-    """Return the path of a Java: from JAVA_HOME, PATH or set-up. Raise TargetError if none is
-    found."""
+    """Return the path of the first Java that is new enough (OLDEST), out of JAVA_HOME, PATH and
+    set-up, in this order. Raise TargetError if there is none."""
     home = os.environ.get("JAVA_HOME")
     on_path = shutil.which("java")
     candidates = [
@@ -42,8 +42,8 @@ def find_java() -> Path:
 
 @lru_cache(None)
 def feature_release(java: Path) -> int | None:
-    """Return the feature release of a Java: 17 for "17.0.15", 8 for "1.8.0_402", and None if it
-    does not run."""
+    """Return the feature release of a Java: 17 for "17.0.15", 8 for "1.8.0_402". Return None if it
+    does not run or tells no version. Each path is tried only once."""
     try:
         answer = subprocess.run(
             [java, "-version"], capture_output=True, text=True, timeout=PROBE_TIMEOUT_S, check=False

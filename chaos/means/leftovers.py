@@ -16,7 +16,8 @@ COMMAND_LENGTH_MAX = 80
 
 
 def find() -> list[str]:
-    """Return a phrase for each thing that a dead owner has left."""
+    """Return a phrase for each thing that a dead owner has left, and for each Docker daemon that
+    does not answer, so that its containers are unknown."""
     return [
         *_left_processes(),
         *(f"disk {home}{_mounted(home)}" for home in disks.leftovers()),
@@ -53,8 +54,8 @@ def remove_and_mark_children() -> None:
 
 
 def remove() -> None:
-    """Remove everything that dead owners left, and print what was removed. Nothing of a living
-    owner is touched."""
+    """Remove everything that dead owners left, and say on standard error what was removed or
+    repaired. Nothing of a living owner is touched."""
     disks.thaw_leftovers()
     ended = processes.end_leftovers()
     contained = containers.remove_leftovers()  # before the disks, which they use

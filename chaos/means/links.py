@@ -96,7 +96,8 @@ class Links:
 
     @classmethod
     def start(cls, api: Address, log: Path) -> Self:
-        """Start a server. Raise LinkError if its port is taken or it does not listen."""
+        """Start a server, with its output in `log`. Raise LinkError if its port is taken, toxiproxy
+        is not built, or it does not listen within START_TIMEOUT_S."""
         if not is_free(*api):  # toxiproxy does not end when it cannot bind
             raise LinkError(f"toxiproxy cannot listen at {joined(api)}: the address is in use")
         command: list[str | Path] = [toxiproxy_server(), "-host", api[0], "-port", str(api[1])]
@@ -105,8 +106,8 @@ class Links:
 
     @classmethod
     def attached(cls, api: Address, child: processes.Process, again: Starter | None = None) -> Self:
-        """Return the links of a server that was just started, once it listens. Raise LinkError if
-        it never does.
+        """Return the links of a server that was just started, once it listens. Raise LinkError, and
+        end the server, if it does not within START_TIMEOUT_S.
 
         again: starts another server at the same address, if that is possible.
         """
@@ -119,7 +120,8 @@ class Links:
         return links
 
     def add(self, links: Iterable[Link]) -> None:
-        """Open a proxy for each of these links."""
+        """Open a proxy for each of these links. Raise LinkError if the server refuses one or does
+        not answer; the links before it stay open."""
         for link in links:
             body = {
                 "name": link.name,
@@ -135,15 +137,17 @@ class Links:
         return tuple(self._links)
 
     def link(self, name: str) -> Link:
-        """Return one link by its name."""
+        """Return one link by its name. Raise KeyError if it was never added."""
         return self._links[name]
 
     def is_troubled(self, name: str) -> bool:
-        """Return whether this link has a fault at present."""
+        """Return whether a fault was put on this link since the last `heal`, even if that
+        failed."""
         return name in self._troubled
 
     def cut(self, name: str, how: How) -> None:
-        """Cut one link in the way that `how` names: blackhole or refuse."""
+        """Cut one link in the way that `how` names: blackhole or refuse. Raise LinkError if the
+        server refuses or does not answer."""
         self._troubled.add(name)
         if how == "refuse":
             self._call("post", f"/proxies/{name}", {"enabled": False})
@@ -151,12 +155,14 @@ class Links:
         self.poison(name, BLACKHOLE)
 
     def delay_answers(self, name: str, latency_ms: int, jitter_ms: int) -> None:
-        """Delay the bytes that come back on one link by latency ± jitter, in order."""
+        """Delay the bytes that come back on one link by latency ± jitter, in order. Raise LinkError
+        if the server refuses or does not answer."""
         attributes = {"latency": latency_ms, "jitter": jitter_ms}
         self.poison(name, Toxic("delay", "latency", attributes, ("downstream",)))
 
     def poison(self, name: str, toxic: Toxic) -> None:
-        """Put a toxic on one link, or replace the one of the same name."""
+        """Put a toxic on one link, or replace the one of the same name. Raise LinkError if the
+        server refuses or does not answer."""
         self._troubled.add(name)
         for stream in toxic.streams:
             self._set_toxic(name, stream, toxic)
@@ -170,12 +176,11 @@ class Links:
         raise LinkError("proxies see no packets; use --network netns")
 
     def settle(self) -> None:
-        """Make all faults take effect that have not yet. Toxiproxy's do at once, so nothing is left
-        to do."""
+        """Do nothing: the faults of toxiproxy take effect as soon as they are asked for."""
 
     def heal(self) -> str:
-        """Remove every cut and toxic. Replace a server that hangs or has died. Return a sentence
-        about that, or ""."""
+        """Remove every cut and toxic. Replace a server that hangs or has died, and return a
+        sentence about that, or "". Raise LinkError if it cannot be replaced."""
         note = ""
         try:
             self._call("post", "/reset", timeout_s=HEAL_TIMEOUT_S)
@@ -189,16 +194,18 @@ class Links:
         return note
 
     def _replace_server(self, again: Starter) -> None:
-        """Start the server again. Toxiproxy waits for ever when it removes a toxic from a
-        connection whose other end is gone, and answers nothing meanwhile (its issue 558). Its
-        connections end with it, and the bytes in them are lost, never delivered late."""
+        """Kill the server, start another and open its proxies again, without toxics. Toxiproxy
+        waits for ever when it removes a toxic from a connection whose other end is gone, and
+        answers nothing meanwhile (its issue 558). Its connections end with it, and the bytes in
+        them are lost, never delivered late."""
         self._child.kill()
         self._child = again()
         self._wait_until_it_listens()
         self.add(list(self._links.values()))
 
     def toxics(self, name: str) -> list[dict[str, Any]]:
-        """Return the toxics of one link, as the server reports them."""
+        """Return the toxics of one link, as the server reports them. Raise LinkError if the server
+        does not know the link or does not answer."""
         answer: list[dict[str, Any]] = self._call("get", f"/proxies/{name}/toxics")
         return answer
 
@@ -223,9 +230,10 @@ class Links:
         body: Mapping[str, Any] | None = None,
         timeout_s: float = API_TIMEOUT_S,
     ) -> Any:
-        """Send one HTTP request to the server and return its answer. The client library keeps host
-        and port in the class, so only one thread may use it at a time. Raise the error of `_failed`
-        if the server does not answer, or answers with a status of 400 or more."""
+        """Send one HTTP request to the server. Return its answer, decoded from JSON, or None if
+        that is empty. The client library keeps host and port in the class, so only one thread may
+        use it at a time. Raise LinkError if the server does not answer, or answers with a status of
+        400 or more."""
         from toxiproxy.api import APIConsumer  # in the extra [chaos], which conform does not need
 
         with _client_lock:

@@ -50,7 +50,7 @@ class Repair:
     @classmethod
     def of_paused(cls, address: Address, pid: int) -> Repair:
         """Return a repair that sends SIGCONT to this process, and to no other that gets its number
-        later."""
+        later. If the process has ended already, the repair does nothing."""
         return cls(*address, pid=pid, started=guard.start_time(pid))
 
     @classmethod
@@ -73,7 +73,9 @@ class Repair:
         return cls(**{**told, "command": tuple(told["command"])})
 
     def perform(self) -> None:
-        """Repair the node, as far as that can be done now. Raise OSError if it cannot."""
+        """Repair the node, waiting for its command up to COMMAND_TIMEOUT_S, or up to LOOK_TIMEOUT_S
+        for one that starts it. Raise OSError if the command fails or takes longer, or the process
+        may not be signalled. Do nothing for a process that is gone."""
         if self.pid > 0 and self.started:
             HeldProcess.signal(self.pid, self.started, signal.SIGCONT)
         if self.command and not (self.is_start and _listens(self.host, self.port)):
@@ -133,8 +135,8 @@ class Repaired:
 
 
 def repair_leftovers() -> Repaired:
-    """Repair the nodes that dead owners left paused or ended. Return those repaired, and those that
-    could not be."""
+    """Repair the nodes that dead owners left paused or ended, and remove the notes. Return the
+    nodes repaired, and those that could not be, which are not tried again."""
     repaired = Repaired()
     for directory in _left_directories():
         with suppress(FileNotFoundError), _alone_in(directory):
@@ -184,8 +186,8 @@ def _repair_all(directory: Path, repaired: Repaired) -> None:
 @contextmanager
 def _alone_in(directory: Path) -> Iterator[None]:
     """Hold a lock on the directory of notes inside this context, so that of several commands that
-    begin at once only one follows the notes. A node must not be started twice, nor attacked before
-    it is healthy."""
+    begin together only one follows the notes. A node must not be started twice, nor attacked before
+    it is healthy. Raise FileNotFoundError if the directory is gone."""
     descriptor = os.open(directory, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX)  # until it is closed

@@ -27,8 +27,8 @@ class HeldProcess:
 
     @classmethod
     def in_group(cls, pid: int, group: str) -> HeldProcess | None:
-        """Return the process with this id if its control group's path contains this name, else
-        None."""
+        """Return the process with this id if it runs and its control group's path contains this
+        name. Return None if not, or if the system has no such descriptors."""
         try:
             held = cls(pid)
         except (OSError, AttributeError):  # no such process; a system without such descriptors

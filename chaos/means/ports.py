@@ -24,7 +24,7 @@ _RANGE_FILE = Path("/proc/sys/net/ipv4/ip_local_port_range")
 
 
 class NoFreePort(RuntimeError):
-    """Raised if no free port was found."""
+    """Raised if no free port was found, or if TOUCHSTONE_PORTS is not a range of ports."""
 
 
 def _highest() -> int:
@@ -59,8 +59,8 @@ def is_free(host: str, port: int) -> bool:
 
 
 def free_ports(count: int, host: str = "127.0.0.1") -> list[int]:
-    """Return distinct ports on which nothing listens. Host 0.0.0.0 means: not on any address. Raise
-    NoFreePort if there are not enough."""
+    """Return distinct ports, chosen at random, on which nothing listens. Host 0.0.0.0 means: not on
+    any address. Raise NoFreePort if not enough are found in ATTEMPTS_MAX tries."""
     chosen: list[int] = []
     chosen_from = allowed()
     system_random = random.SystemRandom()  # parallel runs must not choose alike

@@ -72,7 +72,7 @@ class Process(Protocol):
 
 @runtime_checkable
 class Strikable(Protocol):
-    """A process that can be killed without waiting until it is gone."""
+    """A process to which SIGKILL can be sent without waiting until it is gone."""
 
     def strike(self) -> bool: ...
 
@@ -82,7 +82,8 @@ class Strikable(Protocol):
 
 
 class Child:
-    """One child process that we started."""
+    """One child process that we started, in a session of its own. Signals go to its whole process
+    group."""
 
     def __init__(self, name: str, process: subprocess.Popen[bytes], log: Path) -> None:
         self.name = name
@@ -117,13 +118,14 @@ class Child:
         return self._process.poll() is not None or not runs_its_program(self.pid)
 
     def pause(self) -> None:
-        """Send SIGSTOP: the process keeps its sockets and answers nothing."""
+        """Send SIGSTOP: the process keeps its sockets and answers nothing. This does not wait until
+        it has stopped (`is_halted`)."""
         self._signal(signal.SIGSTOP)
         self.paused = True
 
     def is_halted(self) -> bool:
-        """Return whether every thread of the process's session has stopped, after SIGSTOP, or the
-        process has ended."""
+        """Return whether every thread of the child's process group has stopped, after SIGSTOP, or
+        the child has ended."""
         return self._process.poll() is not None or all(map(has_stopped, _group(self.pid)))
 
     def resume(self) -> None:
@@ -132,8 +134,8 @@ class Child:
         self.paused = False
 
     def kill(self) -> None:
-        """Send SIGKILL and wait until the process is gone: its ports and locks are free afterwards.
-        Raise TimeoutError if it hangs in the kernel."""
+        """Send SIGKILL and wait until the process and its own children are gone: their ports and
+        locks are free afterwards. Raise TimeoutError if one still exists after KILL_TIMEOUT_S."""
         self._signal(signal.SIGKILL)
         deadline = time.monotonic() + KILL_TIMEOUT_S
         with suppress(subprocess.TimeoutExpired):
@@ -161,8 +163,9 @@ class Child:
         )
 
     def end(self, timeout_s: float = END_TIMEOUT_S) -> None:
-        """Send SIGTERM, wait up to timeout_s, then send SIGKILL. It is allowed to call this again,
-        or after the process has ended."""
+        """Send SIGTERM, wait up to timeout_s, then send SIGKILL and wait as `kill` does. It is
+        allowed to call this again, or after the process has ended. Raise TimeoutError if the
+        process still exists KILL_TIMEOUT_S after SIGKILL."""
         if self.running:
             self._signal(signal.SIGTERM)
             self._signal(signal.SIGCONT)  # a stopped process handles no SIGTERM
@@ -196,7 +199,8 @@ def strike(processes: Iterable[Process]) -> None:
     """Kill processes all at once. When this returns, they execute nothing any more, but they are
     not gone yet: the kernel frees the memory of a process before it closes its ports and files,
     which takes a JVM ten times as long. `Process.kill` waits for that. A process that this user may
-    not signal is killed by `Process.kill` first."""
+    not signal is killed by `Process.kill`, which may raise TimeoutError. If one still executes
+    after KILL_TIMEOUT_S, return nevertheless, without an error."""
     all_of_them = list(processes)
     struck = [one for one in all_of_them if isinstance(one, Strikable) and one.strike()]
     for other in all_of_them:
@@ -209,10 +213,11 @@ def strike(processes: Iterable[Process]) -> None:
 
 def halt(processes: Iterable[Process]) -> None:
     """Pause all these processes, and wait until none of their threads runs or is in a system call.
+    (For a process that is not Strikable, do not wait.)
 
     SIGSTOP takes effect when a thread returns from the kernel, and at first in one thread of a
     process only: as long as that one waits for a disk, the others continue to run. So every system
-    call must have ended. Raise TimeoutError if that takes too long.
+    call must have ended. Raise TimeoutError if that takes longer than HALT_TIMEOUT_S.
     """
     paused = list(processes)
     for one in paused:
@@ -229,7 +234,8 @@ def halt(processes: Iterable[Process]) -> None:
 
 
 def has_stopped(pid: int) -> bool:
-    """Return whether every thread of the process with this id is stopped, or has ended."""
+    """Return whether every thread of the process with this id is stopped, or has ended. Return True
+    if there is no such process."""
     return all(_fields(thread)[0] in "TtZX" for thread in _threads(pid))
 
 
@@ -277,8 +283,9 @@ def start(
     environment: Mapping[str, str] | None = None,
     directory: Path | None = None,
 ) -> Child:
-    """Start a process whose standard output and error are appended to `log`. Raise OSError if the
-    command cannot be run or the log not be opened."""
+    """Start a process in a session of its own, whose standard output and error are appended to
+    `log`; its environment is ours, changed by `environment`. Start the guard too, if it does not
+    run. Raise OSError if the command cannot be run or the log not be opened."""
     log.parent.mkdir(parents=True, exist_ok=True)
     owner = guard.owner_name(os.getpid())
     with _lock, log.open("ab") as output:
@@ -298,8 +305,9 @@ def start(
 
 
 def end_all() -> None:
-    """Kill every child of this process, all at the same time, and wait until they are gone; then
-    end the guard, unless a child hangs in the kernel."""
+    """Kill every child of this process, all at the same time, and wait until they are gone, each
+    for KILL_TIMEOUT_S at most; then end the guard, unless a child hangs in the kernel. In a fork
+    that has started nothing, do nothing."""
     global _guard  # noqa: PLW0603 - one guard per process, by intention
     if _guard_owner != os.getpid():
         return  # nothing was started here; a fork leaves its parent's children alone
@@ -326,7 +334,7 @@ def leftovers() -> list[tuple[int, str]]:
 
 
 def end_leftovers() -> list[int]:
-    """End the processes whose owners died without ending them. Return their ids. Processes of
+    """Kill the processes whose owners died without ending them. Return their ids. Processes of
     living owners are not touched."""
     dead = {owner for _, owner in leftovers()}
     return [pid for owner in sorted(dead) for pid in guard.sweep(owner)]

@@ -82,7 +82,7 @@ class RealFlag:
 
 
 class RealTask:
-    """A thread that runs one coroutine."""
+    """A daemon thread that runs one coroutine, started when this object is made."""
 
     def __init__(
         self, name: str, work: Coroutine[Any, Any, object], deadline: float | None = None
@@ -174,7 +174,8 @@ REAL_WORLD = RealWorld()
 
 
 class TcpLink:
-    """One TCP connection to one broker, with TLS and SASL if the address has them."""
+    """One TCP connection to one broker, with TLS and SASL if the address has them. It is opened
+    when this object is made, which raises OSError if that fails."""
 
     def __init__(self, address: Address, timeout_s: float) -> None:
         self._timeout_s = timeout_s
@@ -192,7 +193,7 @@ class TcpLink:
         """Send one request in this version and return the response. timeout_s: for the whole
         response, however slowly its bytes arrive; without it, the connection's own time-out applies
         to each read of the socket. Raise OSError if no response comes, or one with another
-        correlation id."""
+        correlation id, and Malformed if its bytes are not valid."""
         deadline = None if timeout_s is None else time.monotonic() + timeout_s
         correlation_id = next(self._correlation_ids)
         request = encode_request(api, version, correlation_id, CLIENT_ID, body)

@@ -71,7 +71,8 @@ def _sentence(said: str) -> str:
 
 
 class Container:
-    """One container; to a cluster it is a child process (processes.Process)."""
+    """One container; to a cluster it is a child process (processes.Process). Its methods raise
+    ContainerError if Docker refuses what they ask, and DaemonLost if it does not answer."""
 
     def __init__(self, name: str, handle: Any) -> None:
         self.name = name
@@ -92,7 +93,8 @@ class Container:
 
     @property
     def running(self) -> bool:
-        """Return whether the container has not ended; a paused container counts as running."""
+        """Return whether the container has neither ended nor been sent SIGKILL by `strike`; a
+        paused container counts as running."""
         if self._held is not None:
             return not self._struck and self._held.running
         return self._state()["Status"] in ("running", "paused")
@@ -129,7 +131,8 @@ class Container:
         self.paused = True
 
     def is_halted(self) -> bool:
-        """Return whether every thread of the paused container has stopped.
+        """Return whether every thread of the paused container has stopped. Return True if its
+        process is not held (pidfd.py).
 
         Docker's own pause returns only when the freezer is done.
         """
@@ -150,12 +153,13 @@ class Container:
 
     def stands_still(self) -> bool:
         """Return whether no thread of the container's process executes its program any more, after
-        SIGKILL."""
+        SIGKILL. Return True if that process is not held (pidfd.py)."""
         held = self._held
         return held is None or not processes.runs_its_program(held.pid) or not held.running
 
     def kill(self) -> None:
-        """Send SIGKILL and wait until the container has ended. Thaw it first if it is frozen."""
+        """Send SIGKILL and wait until the container has ended, TIMEOUT_S at most if Docker does it.
+        Thaw it first if it is frozen."""
         if not self._has_ended(TIMEOUT_S if self.strike() else 0.0):
             with asking(f"kill {self.name}"):
                 if self._state()["Status"] in ("running", "paused"):
@@ -183,14 +187,16 @@ class Container:
         return self._held is not None and self._held.wait(timeout_s)
 
     def _let_docker_notice(self) -> None:
-        """Wait until Docker has noticed the end of the process, which takes it a while."""
+        """Wait until Docker has noticed the end of the process, which takes it a while. Do nothing
+        if the process runs, or is not held."""
         if self._has_ended(TIMEOUT_S if self._struck else 0.0):
             with asking(f"report the end of {self.name}"):
                 self._handle.wait(timeout=TIMEOUT_S)
 
     def end(self, timeout_s: float = END_TIMEOUT_S) -> None:
-        """Send SIGTERM, wait up to timeout_s, then send SIGKILL. It is allowed to call this again,
-        or after the container has ended."""
+        """Resume the container if it is paused. Let Docker send SIGTERM, wait up to timeout_s
+        (whole seconds, at least 1), and then send SIGKILL. It is allowed to call this again, or
+        after the container has ended."""
         if self.paused and self.running:
             self.resume()
         with asking(f"stop {self.name}"):
@@ -237,7 +243,8 @@ class Container:
         return said
 
     def address(self, network: str) -> str:
-        """Return the container's IP address in that network."""
+        """Return the container's IP address in that network. Raise KeyError if it is not connected
+        to the network."""
         self._state()
         return str(self._handle.attrs["NetworkSettings"]["Networks"][network]["IPAddress"])
 

@@ -109,7 +109,9 @@ class Engine:
 
     @classmethod
     def connect(cls) -> Engine:
-        """Connect to this machine's daemon, and remove what dead owners have left there."""
+        """Connect to this machine's daemon, remove what dead owners have left there, and write a
+        note that names the daemon, for the commands that clean up after us. Raise ContainerError if
+        Docker refuses or does not answer, or the note cannot be written."""
         engine = cls(_client(url := daemon_url()))
         sweep(engine._client)
         with _lock:
@@ -152,7 +154,7 @@ class Engine:
         return None
 
     def network(self) -> Bridge:
-        """Create a new bridge network."""
+        """Create a new bridge network. Raise ContainerError if Docker refuses."""
         name = self._name("network")
         with asking("make a network"):
             made = self._client.networks.create(name, driver="bridge", labels={LABEL: self.owner})
@@ -182,8 +184,10 @@ class Engine:
         ports: Sequence[int] = (),
         **options: Any,
     ) -> Container:
-        """Create a container without starting it. command: replaces the image's entrypoint. ports:
-        published on loopback. options: passed on to docker.containers.create."""
+        """Create a container without starting it; pull its image if that is missing. command:
+        replaces the image's entrypoint. ports: published on loopback, each at a port that Docker
+        chooses. options: passed on to docker.containers.create. Raise ContainerError if Docker
+        refuses."""
         image = self.image(image)
         with asking(f"make {name}"):
             handle = self._client.containers.create(
@@ -200,7 +204,8 @@ class Engine:
 
     def remove_all(self) -> None:
         """Remove every container and network that this engine has made, and close the connection.
-        It may be called twice."""
+        Remove the note that names the daemon, if no other engine is in use. It may be called twice.
+        Raise ContainerError if Docker refuses or does not answer."""
         _sweep(self._client, self._is_mine)
         self._client.close()
         with _lock:
@@ -218,8 +223,9 @@ class Engine:
 
 
 def remove_leftovers() -> int:
-    """Remove everything that dead owners left at daemons that answer. Return the number of
-    containers and networks removed."""
+    """Remove everything that dead owners left at daemons that answer, and the notes that name these
+    daemons. Return the number of containers and networks removed; those of a daemon that fails
+    midway are not counted."""
     removed = 0
     for note in _notes_of_the_dead():
         with suppress(ContainerError, OSError), closing(_client(note.read_text("utf-8"))) as client:
@@ -229,8 +235,8 @@ def remove_leftovers() -> int:
 
 
 def leftovers() -> list[str]:
-    """Return the containers and networks that dead owners left, and the daemons that do not
-    answer."""
+    """Return the names of the containers and networks that dead owners left, and for each daemon
+    that does not answer a phrase that names its note and the reason."""
     found: dict[str, None] = {}
     for note in _notes_of_the_dead():
         try:
@@ -249,8 +255,9 @@ def _notes_of_the_dead() -> list[Path]:
 
 
 def sweep(client: Any) -> int:
-    """Remove everything labelled with a dead owner of our pid namespace. Return the number of
-    containers and networks removed."""
+    """Remove everything labelled with a dead owner of our pid namespace and realm. Return the
+    number of containers and networks removed. Raise ContainerError if Docker refuses or does not
+    answer."""
     return _sweep(client, _is_of_the_dead)
 
 
@@ -292,7 +299,7 @@ def _client(url: str) -> Any:
 
 def _is_of_the_dead(handle: Any) -> bool:
     """Return whether the owner of a container or network is dead. An owner in another pid namespace
-    counts as living, because its state is not visible here."""
+    or realm counts as living, because its state is not visible here."""
     labels = handle.attrs.get("Labels") or handle.attrs["Config"]["Labels"]
     owner = str(labels[LABEL])
     here = guard.owner_name(os.getpid()).split(":", 2)[2]
