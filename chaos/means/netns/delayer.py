@@ -65,7 +65,7 @@ def messages(data: bytes) -> Iterator[tuple[int, bytes]]:
 
 
 def packet_id(body: bytes) -> int | None:
-    """Return the packet's id from the body of a PACKET message, or None."""
+    """Return the packet's id from the body of a PACKET message, or None if it has none."""
     at = FAMILY.size
     while at + ATTRIBUTE.size <= len(body):
         size, kind = ATTRIBUTE.unpack_from(body, at)
@@ -76,7 +76,8 @@ def packet_id(body: bytes) -> int | None:
 
 
 class Namespace:
-    """The packet queues of one network namespace."""
+    """The packet queues of one network namespace. Making one moves this thread into the namespace,
+    and raises OSError if that or a queue is refused."""
 
     def __init__(self, path: str) -> None:
         libc = ctypes.CDLL(None, use_errno=True)
@@ -107,7 +108,8 @@ class Namespace:
                     raise OSError(number, f"queue {queue}: {os.strerror(number)}")
 
     def packets(self) -> Iterator[tuple[int, int]]:
-        """Yield (queue, packet id) of the packets that have arrived."""
+        """Take the packets that have arrived from the socket, and yield (queue, packet id) of
+        each."""
         try:
             while True:
                 for kind, body in messages(self.socket.recv(BUFFER_BYTES)):

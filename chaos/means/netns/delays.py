@@ -20,7 +20,8 @@ class Delays:
     """The delays in use. Each has a queue number, which firewall rules name to delay packets."""
 
     def __init__(self, namespaces: Namespaces, log: Path) -> None:
-        """Start the delayer process. Raise LinkError if it does not start."""
+        """Start the delayer process. Raise LinkError if its command cannot be run. If it ends soon
+        after, only the first order tells."""
         self._name = namespaces.prefix + "delayer"
         self._latencies: list[tuple[int, int]] = []
         paths = [namespaces.path(node) for node in namespaces.nodes]
@@ -39,7 +40,7 @@ class Delays:
 
     def number_of(self, latency_ms: int, jitter_ms: int) -> int:
         """Return the queue number for packets with this delay, and set the delay up if it is new.
-        Raise LinkError if all queues are in use."""
+        Raise LinkError if all queues are in use or the delayer does not answer."""
         latency = latency_ms, jitter_ms
         if latency not in self._latencies:
             if len(self._latencies) == delayer.QUEUES:

@@ -47,7 +47,8 @@ class NamespaceLinks(Links):
         )
 
     def cut(self, name: str, how: How) -> None:
-        """Cut one link at the end that accepts connections."""
+        """Cut one link at the end that accepts connections, from the next `settle` on. Raise
+        LinkError if there is no such link."""
         self._troubled.add(name)
         source, node, port = self._ends(name)
         coming = f"-s {source} -p tcp --dport {port}"
@@ -71,9 +72,9 @@ class NamespaceLinks(Links):
         raise LinkError("answers cannot be held back by packets; use --network proxy")
 
     def poison(self, name: str, toxic: Toxic) -> None:
-        """Make one link slow, at the end that accepts connections. Each packet is delayed, in both
-        directions. Raise LinkError if the toxic is not a latency, or if packets cannot be delayed
-        here."""
+        """Make one link slow, at the end that accepts connections, from the next `settle` on. Each
+        packet is delayed, in both directions. Raise LinkError if the toxic is not a latency, there
+        is no such link, too many latencies are in use, or packets cannot be delayed here."""
         if toxic.kind != "latency" or self._delays is None:
             raise LinkError(
                 f"links between namespaces cannot have the fault {toxic.name}; use --network proxy"
@@ -86,7 +87,8 @@ class NamespaceLinks(Links):
         self._add(node, f"-A OUTPUT -d {source} -p tcp --sport {port} {queue}")
 
     def heal(self) -> str:
-        """Remove every packet rule. Return "", since there is nothing to note."""
+        """Remove every packet rule now, then release the packets that are held back. Return "",
+        since there is nothing to note. Raise LinkError if one of the two fails."""
         self._unsettled |= {node for node, rules in self._rules.items() if rules}
         self._rules.clear()
         self._troubled.clear()
@@ -97,8 +99,8 @@ class NamespaceLinks(Links):
 
     def settle(self) -> None:
         """Set the packet rules of the nodes whose rules have changed. Call this before held packets
-        are released, since a released packet passes whatever the rules say. If this fails, the next
-        heal sets the rules."""
+        are released, since a released packet passes whatever the rules say. Raise LinkError if this
+        fails; the next heal then sets the rules."""
         nodes = sorted(self._unsettled)
         self.namespaces.set_rules(
             (node, sorted(self._rules.get(node, []), key=lambda rule: "NFQUEUE" in rule))
@@ -107,7 +109,7 @@ class NamespaceLinks(Links):
         self._unsettled.difference_update(nodes)
 
     def stop(self) -> None:
-        """Remove the namespaces."""
+        """Stop the delayer, then remove the namespaces."""
         if self._delays is not None:
             self._delays.stop()
         self.namespaces.remove()

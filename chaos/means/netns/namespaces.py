@@ -40,7 +40,7 @@ _living: dict[int, Namespaces] = {}
 
 
 def why_none() -> str | None:
-    """Return why this process cannot have network namespaces, or None."""
+    """Return why this process cannot have network namespaces, or None if it can."""
     if not capabilities.has(capabilities.CAP_SYS_ADMIN | capabilities.CAP_NET_ADMIN):
         return (
             "network namespaces for nodes need CAP_SYS_ADMIN and CAP_NET_ADMIN; run as root, or"
@@ -99,7 +99,8 @@ class Namespaces:
 
     def set_rules(self, rules: Iterable[tuple[int, Sequence[str]]]) -> None:
         """Replace the packet rules of the given nodes by these, for each node all at once. Raise
-        LinkError if iptables-restore fails for one of them."""
+        LinkError if iptables-restore fails for one of them or takes longer than COMMAND_TIMEOUT_S;
+        the other nodes have their new rules then."""
         running = []
         for node, lines in rules:
             command = [*self.enter(node), _program("iptables-restore"), "-w"]
@@ -124,8 +125,9 @@ class Namespaces:
             raise LinkError(f"iptables-restore failed: {refused[0]}")
 
     def remove(self) -> None:
-        """Remove the namespaces. The nodes' processes must have ended. It is allowed to call this
-        twice."""
+        """Remove the namespaces, without an error for one that cannot be removed. The nodes'
+        processes must have ended. It is allowed to call this twice. In a fork of the process that
+        made them, leave them as they are."""
         if self._owner == os.getpid():
             _delete(name for name in _names() if name.startswith(self.prefix))
         with _lock:
@@ -174,15 +176,15 @@ class Namespaces:
 
 
 def remove_leftovers() -> int:
-    """Remove the namespaces of dead owners, whose processes have been ended. Return the number
-    removed."""
+    """Remove the namespaces of dead owners, whose processes have been ended. Return how many there
+    were, including any that could not be removed."""
     left = leftovers()
     _delete(left)
     return len(left)
 
 
 def leftovers() -> list[str]:
-    """Return the namespaces of owners that died without removing them."""
+    """Return the names of the namespaces of owners that died without removing them, sorted."""
     named = [(name, _OWNED.fullmatch(name)) for name in _names()]
     return [name for name, found in named if found is not None and guard.is_dead_tag(found[1])]
 
@@ -195,8 +197,8 @@ def _names() -> list[str]:
 
 
 def _delete(names: Iterable[str]) -> None:
-    """Delete namespaces with the pairs of devices in them; delete the harness's device first, since
-    it would outlive its namespace for a moment."""
+    """Delete namespaces with the pairs of devices in them, and ignore failures; delete the
+    harness's device first, since it would outlive its namespace for a moment."""
     for name in names:
         *_, network, who = name.split("-")
         if who == HUB:

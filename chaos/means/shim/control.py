@@ -49,8 +49,9 @@ class Shim:
     syncs."""
 
     def __init__(self, home: Path, root: Path) -> None:
-        """Prepare the shim. `root` is the node's data; the shim's own files lie in `home`, outside
-        of it."""
+        """Prepare the shim: make both directories, a control block without faults and an empty
+        ledger, and count all data in `root` as synced. `root` is the node's data; the shim's own
+        files lie in `home`, outside of it."""
         home.mkdir(parents=True, exist_ok=True)
         root.mkdir(parents=True, exist_ok=True)  # a directory that does not exist cannot be watched
         self.medium = Medium(root.resolve(), home / "ledger")
@@ -97,13 +98,13 @@ class Shim:
     # --- syncs ------------------------------------------------------------------------------------
 
     def slow_down(self, delay_ms: int) -> None:
-        """Make every sync take this much longer."""
+        """Make every sync take this much longer than without a fault; 0 ends that."""
         self._sync_delay_us = delay_ms * 1000
         self._write()
 
     def hold_syncs(self) -> bool:
-        """Hold every sync until `let_syncs_go` or `release_syncs`. Return whether a sync has begun
-        within WAIT_S."""
+        """Hold every sync until `let_syncs_go`, `release_syncs` or `heal`. Return whether a sync
+        has begun within WAIT_S; if not, later ones are held all the same."""
         _HELD.pack_into(self._control, _HELD_AT, 1)
         return self._await(lambda waiting: waiting > 0)
 
@@ -149,8 +150,8 @@ class Shim:
         return True
 
     def heal(self) -> None:
-        """Set the clock right, remove the delay of syncs, hold no later syncs, and let no later
-        sync or write fail."""
+        """Set the clock right, remove the delay of syncs, release the held syncs and hold no later
+        ones, and let no later sync or write fail."""
         self.slow_down(0)
         self.set_right()
         _HELD.pack_into(self._control, _HELD_AT, 0)

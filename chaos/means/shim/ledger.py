@@ -65,8 +65,8 @@ class Medium:
         self.settle()
 
     def settle(self) -> None:
-        """Count everything that exists now as written to the medium. The node's processes must not
-        run during the call."""
+        """Count everything that exists now as written to the medium, and empty the ledger. The
+        node's processes must not run during the call."""
         self._sizes = {str(path): path.stat().st_size for path in self._files()}
         self._failed = {}
         self._names = {str(path) for path in self.root.rglob("*")} if self.root.exists() else set()
@@ -82,7 +82,8 @@ class Medium:
         self.settle()
 
     def has_failed(self) -> bool:
-        """Return whether a sync of a segment has failed since the last loss of power."""
+        """Return whether data that a failed sync of a segment left unwritten is still in a file. A
+        loss of power or `settle` ends that."""
         self._read_ledger()
         return bool(self._failed)
 
@@ -111,7 +112,8 @@ class Medium:
         self.settle()
 
     def lose_names(self) -> None:
-        """Drop every unsynced byte, and every file or directory whose name was never synced."""
+        """Drop every unsynced byte, and every file or directory whose name was never synced, and
+        count what is left as synced. The node's processes must have ended."""
         self._read_ledger()
         for path in sorted(self.root.rglob("*")):
             if str(path) not in self._names and path.exists():
