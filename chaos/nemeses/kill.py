@@ -62,7 +62,8 @@ class KillThenCalm:
     storm_s, calm_s = 32.0, 60.0
 
     def schedule(self, rng: Random) -> Iterator[tuple[float, Fault]]:
-        """Yield kills so close together that at least one falls into every session of 6 seconds."""
+        """Yield kills with heals so close together that at least one falls into every session of 6
+        seconds, until half a minute is over; then a heal after a minute of calm, and so on."""
         while True:
             left_s = self.storm_s
             while left_s > 0:

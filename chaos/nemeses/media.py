@@ -58,7 +58,7 @@ class DeadDisk:
     nodes_min = 1
 
     def schedule(self, rng: Random) -> Iterator[tuple[float, Fault]]:
-        """Yield faults that make every sync of a disk fail, each for 0.5 to 4 seconds."""
+        """Yield faults that make every write and sync of a disk fail, each for 0.5 to 4 seconds."""
         while True:
             yield rng.uniform(1.5, 4.5), DiskDead(rng.choice(("leader", "random")))
             yield rng.uniform(0.5, 4.0), Heal()
@@ -75,7 +75,8 @@ class SlowDisks:
     nodes_min = 1
 
     def schedule(self, rng: Random) -> Iterator[tuple[float, Fault]]:
-        """Yield faults that slow down a disk's syncs, each for 1 to 5 seconds."""
+        """Yield faults that make a disk's syncs 20, 100 or 500 ms longer, each for 1 to 5
+        seconds."""
         while True:
             node = rng.choice(("leader", "random", "all"))
             yield rng.uniform(0.5, 2.0), SlowDisk(node, rng.choice((20, 100, 500)))
@@ -116,7 +117,7 @@ class FailWrites:
 
     def schedule(self, rng: Random) -> Iterator[tuple[float, Fault]]:
         """Yield faults that fail one of a node's next twenty writes or, half of the time, its next
-        write to an index."""
+        write to an index, each with a heal 0.3 to 2 seconds later."""
         while True:
             node, of_index = rng.choice(("leader", "random")), rng.random() < 0.5
             number = 1 if of_index else rng.randint(1, 20)

@@ -25,8 +25,8 @@ class RollingRestart:
     nodes_min = 1
 
     def schedule(self, rng: Random) -> Iterator[tuple[float, Fault]]:
-        """Yield clean shutdowns of one node after another, each with a heal; the runner waits after
-        each heal until all nodes answer."""
+        """Yield clean shutdowns of one node after another, each with a heal within a second; the
+        runner waits after each heal until all nodes answer."""
         return rounds(rng, lambda: Shutdown("next"), (0.5, 3.0), (0.0, 1.0))
 
 
@@ -43,7 +43,7 @@ class PauseStorm:
     nodes_min = 1
 
     def schedule(self, rng: Random) -> Iterator[tuple[float, Fault]]:
-        """Yield ten to twenty short pauses, then a rest of about the same length, over and over."""
+        """Yield ten to nineteen short pauses, then after 2 to 4 seconds one more, over and over."""
         while True:
             for _ in range(rng.randrange(10, 20)):
                 yield rng.uniform(0.02, 0.2), Pause(rng.choice(("leader", "random", "all")))

@@ -14,7 +14,8 @@ Seconds = tuple[float, float]
 def rounds(
     rng: Random, blow: Callable[[], Fault], calm: Seconds, hold: Seconds
 ) -> Iterator[tuple[float, Fault]]:
-    """Yield rounds: a pause of `calm` seconds, a fault, and after `hold` seconds a heal."""
+    """Yield rounds without end: after a random number of seconds within `calm` the next fault that
+    `blow` returns, and after one within `hold` a heal."""
     while True:
         yield rng.uniform(*calm), blow()
         yield rng.uniform(*hold), Heal()
