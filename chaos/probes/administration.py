@@ -40,7 +40,8 @@ def a_replica_leaves_and_comes_back(site: Site) -> str:
 
 
 def expect_replicas(site: Site, wanted: list[int]) -> None:
-    """Wait until the topic has these replicas, in this order."""
+    """Wait until the topic has these replicas, in this order. Raise ProbeFailed if that takes too
+    long."""
     site.expect(
         lambda: list(partition(_address(site), TOPIC).replicas) == wanted,
         f"the replicas are {wanted}",
@@ -72,7 +73,8 @@ def topics_come_and_go(site: Site) -> str:
 
 
 def _replicated_topic(site: Site) -> list[int]:
-    """Return the topic's replicas, once it has a leader and all replicas are in sync."""
+    """Create the topic, make it the one that faults strike (the cluster's focus), and wait until
+    all its replicas are in sync. Return the replicas, the preferred one first."""
     make_topic(_address(site), TOPIC, site.cluster.nodes)
     site.cluster.focus = (TOPIC, 0)
     site.expect(

@@ -19,7 +19,8 @@ RETRY_S = 0.05
 
 
 def is_refused(address: Address) -> bool:
-    """Return whether a new connection is refused, or closed at once."""
+    """Return whether a new connection is refused, or ends within a second. Return False if it stays
+    open or cannot be opened in a second."""
     try:
         with socket.create_connection(address, timeout=1) as connection:
             connection.settimeout(1)
@@ -32,7 +33,8 @@ def is_refused(address: Address) -> bool:
 
 def is_silent(address: Address, quiet_s: float) -> bool:
     """Return whether a connection is accepted and a request then gets neither a response nor a
-    close for quiet_s seconds."""
+    close for quiet_s seconds. Return True also if the connection itself is not accepted in that
+    time."""
     try:
         with closing(run(connected(REAL_WORLD, address, quiet_s))) as connection:
             run(connection.ask(ApiKey.API_VERSIONS))
@@ -42,7 +44,8 @@ def is_silent(address: Address, quiet_s: float) -> bool:
 
 
 def make_topic(address: Address, topic: str, replicas: int = 1) -> None:
-    """Create a topic with one partition, unless the topic exists, and wait for its leader."""
+    """Create a topic with one partition, unless the topic exists, and wait for its leader. Raise
+    WireError if none leads within TOPIC_TIMEOUT_S."""
     struct = request_definition(ApiKey.CREATE_TOPICS).struct
     wanted = struct("CreatableTopic", name=topic, num_partitions=1, replication_factor=replicas)
     deadline = time.monotonic() + TOPIC_TIMEOUT_S
@@ -59,7 +62,8 @@ def partition(address: Address, topic: str) -> PartitionState:
 
 
 def topics(address: Address) -> list[str]:
-    """Return the names of all topics that the node reports."""
+    """Return the names of all topics that the node reports. Raise WireError if it does not
+    answer."""
     with closing(run(connected(REAL_WORLD, address, TOPIC_TIMEOUT_S))) as connection:
         return [topic.name for topic in run(connection.ask(ApiKey.METADATA, topics=None)).topics]
 
@@ -100,6 +104,7 @@ def refusal(site: Site, topic: str, what: str) -> str:
 
 
 def log_end(address: Address, topic: str) -> int:
-    """Return the high watermark of the topic's partition 0."""
+    """Return the high watermark of the topic's partition 0. Raise WireError if its leader does not
+    answer."""
     with closing(WireCluster(REAL_WORLD, joined(address))) as cluster:
         return run(cluster.offset(run(cluster.leader(topic, 0)), topic, 0, LATEST))

@@ -80,8 +80,9 @@ class Site:
 
     @contextmanager
     def struck(self, fault: Fault) -> Iterator[Performed]:
-        """Perform the fault, run the block that looks for its effect, heal, and wait until all
-        nodes are back. Raise ProbeFailed if the fault affects no node."""
+        """Perform the fault and run the block that looks for its effect. Then heal, even if the
+        block failed, and wait until all nodes are back. Raise ProbeFailed if the fault affects no
+        node, or if the nodes are not back within PATIENCE_S."""
         began = time.perf_counter()
         performed = self.cluster.perform(fault)
         self.apply_ms = _since_ms(began)
@@ -97,8 +98,9 @@ class Site:
         self.back_ms = _since_ms(began)
 
     def expect(self, condition: Callable[[], bool], what: str) -> None:
-        """Wait until the condition is true, or raise ProbeFailed if that takes too long. Errors of
-        the connection count as false, since a node that was just started may not listen yet."""
+        """Wait until the condition is true, or raise ProbeFailed if that takes longer than
+        PATIENCE_S. Errors of the connection count as false, since a node that was just started may
+        not listen yet."""
         deadline = time.monotonic() + PATIENCE_S
         while True:
             last = ""
@@ -121,8 +123,9 @@ class Site:
         return probe.answers(self.client(node), timeout_s)
 
     def ask_over(self, connection: socket.socket, whole: bool = True) -> bytes:
-        """Send ApiVersions on an open connection. Return the bytes of the response, or, unless
-        `whole`, the part of it that arrived; b"" if the connection ends."""
+        """Send ApiVersions on an open connection. Return the bytes of the response. If the
+        connection ends before, return the part that arrived, or b"" if `whole`. Raise OSError if
+        the connection is reset or silent for longer than its time-out."""
         body = request_definition(ApiKey.API_VERSIONS).new()
         connection.sendall(encode_request(ApiKey.API_VERSIONS, 0, 1, "touchstone-probe", body))
         received = b""

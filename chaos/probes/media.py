@@ -30,14 +30,14 @@ DELAY_MS = 300
 
 
 def writes_fail_with_a_dead_disk(site: Site) -> str:
-    """Prove that every write is refused with a dead disk, and none after the heal. Return what was
-    seen."""
+    """Prove that a write is refused with a dead disk, that the log is as before after the heal, and
+    that a write is then accepted. Return what was seen."""
     return _writes_fail(site, DiskDead(1))
 
 
 def writes_fail_with_a_read_only_disk(site: Site) -> str:
-    """Prove that every write is refused with a read-only disk, and none after the heal. Return what
-    was seen."""
+    """Prove that a write is refused with a read-only disk, that the log is as before after the
+    heal, and that a write is then accepted. Return what was seen."""
     return _writes_fail(site, DiskReadOnly(1))
 
 
@@ -60,8 +60,8 @@ def _writes_fail(site: Site, fault: Fault) -> str:
 
 
 def a_sync_takes_longer(site: Site) -> str:
-    """Prove that creating a topic takes longer, since it is acknowledged only after the metadata
-    log was synced. Return what was seen."""
+    """Prove that creating a topic takes DELAY_MS or more, since it is acknowledged only after the
+    metadata log was synced, and is faster after the heal. Return what was seen."""
     address, name = site.cluster.direct(1), f"slow-{time.monotonic_ns()}"
     with site.struck(SlowDisk(1, DELAY_MS)):
         slow_ms = _making_a_topic_ms(site, name)
@@ -96,8 +96,8 @@ def a_failed_sync_leaves_its_bytes_behind(site: Site) -> str:
 
 
 def a_write_fails_once(site: Site) -> str:
-    """Prove that one of many appends is refused, and none before or after it. Return what was
-    seen."""
+    """Prove that one of many appends is refused during the fault, and that one succeeds after the
+    heal. Return what was seen."""
     address, refused, done = site.cluster.direct(1), list[str](), threading.Event()
     make_topic(address, TOPIC)
 

@@ -153,8 +153,8 @@ def a_node_is_far_away(site: Site) -> str:
 
 
 def many_bytes_take_long(site: Site) -> str:
-    """Prove that half a second's worth of bytes takes long over a narrow link, and passes at once
-    after the heal. Return what was seen."""
+    """Prove that half a second's worth of bytes takes NARROW_LEAST_MS or more over a narrow link,
+    and less after the heal. Return what was seen."""
     cluster = cast(SmallCluster, site.cluster)
     with site.struck(NarrowLinks(2, rate_kb_s=2 * NARROW_KB, where="nodes")):
         took_ms = cluster.send(1, 2, NARROW_KB * 1024)
@@ -243,8 +243,8 @@ def packets_are_dropped_one_way(site: Site) -> str:
 
 
 def some_packets_are_lost(site: Site) -> str:
-    """Prove that some connections take at least a fifth of a second longer to open, since TCP
-    retransmits lost packets. Return what was seen."""
+    """Prove that some connections take AGAIN_MS or more until the response, since TCP retransmits
+    lost packets, and others less. Return what was seen."""
     cluster = cast(SmallCluster, site.cluster)
     slow = quick = 0
     with site.struck(LosePackets(2, LOST_PERCENT)):

@@ -31,8 +31,9 @@ def chosen(fault: str | None = None, nightly: bool = False) -> list[Probe]:
 def perform(
     probes: Sequence[Probe], told: Callable[[Proof], None] = lambda proof: None
 ) -> list[Proof]:
-    """Perform probes and return their proofs. Start the cluster of each ground once, and again
-    after a probe has failed on it. told: called with each proof."""
+    """Perform probes, in the order of their grounds' names, and return their proofs; a probe that
+    this machine cannot run has the outcome NOT_HERE. Start the cluster of each ground once, and
+    again after a probe has failed on it. told: called with each proof."""
     proofs: list[Proof] = []
     in_order = sorted(probes, key=lambda probe: probe.ground.name)  # probes keep their order
     for _, group in groupby(in_order, key=lambda probe: probe.ground.name):
@@ -55,7 +56,7 @@ def _on_one_ground(probes: list[Probe]) -> Iterator[Proof]:
 
 def _until_one_fails(ground: Ground, waiting: list[Probe], directory: Path) -> Iterator[Proof]:
     """Remove probes from the list and perform them, until one fails. Stop then, since the next one
-    needs a fresh ground."""
+    needs a fresh ground. If the ground does not start, all of them fail."""
     try:
         cluster = ground.start(directory)
     except TargetError as error:

@@ -46,13 +46,15 @@ class SmallCluster(LocalCluster):
             return False
 
     def order(self, node: int, line: str, timeout_s: float = ASK_TIMEOUT_S) -> str:
-        """Send a node one line, directly and not through a proxy, and return its response."""
+        """Send a node one line, directly and not through a proxy, and return its response. Raise
+        OSError if it cannot be reached or does not answer within timeout_s."""
         with socket.create_connection(self.direct(node), timeout=timeout_s) as connection:
             connection.sendall(line.encode() + b"\n")
             return connection.makefile().readline().strip()
 
     def dial(self, source: int, to: int, seconds: float, listener: str = "INTERNAL") -> str:
-        """Let one node connect to another. Return "answered", "refused" or "silent"."""
+        """Let one node connect to another and wait up to `seconds` for a response. Return
+        "answered", "refused" or "silent". Raise OSError if the first node does not answer us."""
         host, port = self.where(source, to, listener)
         return self.order(source, f"DIAL {host} {port} {seconds}").split()[0]
 
@@ -82,7 +84,8 @@ class SmallCluster(LocalCluster):
 
 
 def start(directory: Path) -> SmallCluster:
-    """Start three small nodes with every link proxied. Raise TargetError if one does not start."""
+    """Remove what dead owners left, and start three small nodes with every link proxied. Raise
+    TargetError if one does not start."""
     leftovers.remove()
     layout = layouts.proxied(NODES)
     links: Links | None = None
@@ -98,7 +101,8 @@ def start(directory: Path) -> SmallCluster:
 
 
 def start_in_namespaces(directory: Path) -> SmallCluster:
-    """Start three small nodes in network namespaces. Raise TargetError if one does not start."""
+    """Remove what dead owners left, and start three small nodes in network namespaces. Raise
+    TargetError if one does not start."""
     leftovers.remove()
     try:
         layout, links = namespaced.build(NODES, directory)
