@@ -25,6 +25,6 @@ class FrequentLines:
             self._counts[shape] += 1
 
     def most_frequent(self, number: int) -> list[tuple[str, int]]:
-        """Return the `number` most frequent lines, the most frequent first, each with the number of
-        its occurrences."""
+        """Return the `number` most frequent lines, the most frequent first, each as it read when it
+        first occurred, with the number of its occurrences."""
         return [(self._first[shape], times) for shape, times in self._counts.most_common(number)]

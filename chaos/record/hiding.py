@@ -39,7 +39,8 @@ _OPTION = re.compile(r"""(\w+)\s*=\s*(?:"((?:[^"\\]|\\.)*)"|'((?:[^'\\]|\\.)*)'|
 
 
 def is_secret(key: str) -> bool:
-    """Return whether the value of this setting must be hidden."""
+    """Return whether the value of this setting must be hidden, judged by the setting's name
+    alone."""
     name = key.strip().lower()
     if name.endswith(PASSWORDS):
         return True
@@ -64,8 +65,9 @@ def _hidden_word(word: str) -> str:
 
 
 def secrets_of(settings: Mapping[str, str]) -> tuple[str, ...]:
-    """Return the texts that must not appear anywhere, the longest first: values of secret settings,
-    and passwords in the options of login modules."""
+    """Return the texts that must not appear anywhere, the longest first: values of secret settings
+    and their lines, and passwords in the options of login modules. Leave out those shorter than
+    LENGTH_MIN."""
     found = {text for key, value in settings.items() if is_secret(key) for text in _within(value)}
     return tuple(sorted((text for text in found if len(text) >= LENGTH_MIN), key=len, reverse=True))
 
@@ -79,8 +81,8 @@ def _within(value: str) -> Iterator[str]:
 
 
 def scrubbed(told: Any, secrets: Iterable[str]) -> Any:
-    """Return a text, or a JSON value with all texts inside it, with [hidden] in place of these
-    secrets."""
+    """Return a text, or a JSON value with all texts inside it except keys, with [hidden] in place
+    of these secrets. Tuples become lists."""
     if isinstance(told, str):
         for secret in secrets:
             told = told.replace(secret, HIDDEN)
@@ -93,8 +95,9 @@ def scrubbed(told: Any, secrets: Iterable[str]) -> Any:
 
 
 def scrub_files(directory: Path, settings: Mapping[str, str], more: Sequence[str] = ()) -> None:
-    """Replace secrets by [hidden] in the files of a directory: the values of secret settings,
-    wherever they occur. more: other texts to replace."""
+    """Replace secrets by [hidden] in all files below a directory: the values of secret settings,
+    wherever they occur (short ones only beside their setting in .properties files). more: other
+    texts to replace. Do nothing if there is neither a secret setting nor such a text."""
     if not any(map(is_secret, settings)) and not more:
         return
     texts = (*secrets_of(settings), *more)

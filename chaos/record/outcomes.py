@@ -153,13 +153,14 @@ BY_ERROR = {row.error: row for row in TABLE}
 
 
 def send_outcome(error: str | None, *, single_attempt: bool = False) -> Outcome:
-    """Return the outcome of one record of a send; single_attempt: whether the client is known not
-    to have retried."""
+    """Return the outcome of one record of a send: OK without an error, and INFO for an error that
+    is not in the table. single_attempt: whether the client is known not to have retried."""
     return _outcome(error, BY_ERROR[error].send if error in BY_ERROR else NEVER, single_attempt)
 
 
 def end_outcome(error: str | None, *, single_attempt: bool = False) -> Outcome:
-    """Return the outcome of a commit or an abort."""
+    """Return the outcome of a commit or an abort: OK without an error, and INFO for an error that
+    is not in the table. single_attempt: whether the client is known not to have retried."""
     return _outcome(error, BY_ERROR[error].end if error in BY_ERROR else NEVER, single_attempt)
 
 

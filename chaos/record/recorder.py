@@ -49,7 +49,8 @@ class RecorderError(RuntimeError):
 
 class HistoryRecorder(Gathering):
     """Records the history of a run in its directory, as the module describes. Its methods are
-    thread-safe."""
+    thread-safe. Making one starts the writer thread and makes Python's cycle collector run less
+    often, until `close`; it raises RecorderError if the directory cannot be written."""
 
     def __init__(self, directory: Path, run_id: str, flush_s: float = FLUSH_S) -> None:
         super().__init__(run_id, threading.Lock())
@@ -79,7 +80,8 @@ class HistoryRecorder(Gathering):
 
     def flush(self) -> None:
         """Write the events since the last part as a new part, with the operations in progress.
-        Write nothing if there are no such events."""
+        Write nothing if there are no such events. Raise OSError if the disk fails; those events are
+        then lost."""
         with self._writing:
             self._flush()
 
@@ -97,8 +99,8 @@ class HistoryRecorder(Gathering):
         (self._parts / f"open-{number - 1:05}.parquet").unlink(missing_ok=True)
 
     def close(self) -> Path:
-        """Write the remaining events, join the parts, and return the history's file. Raise
-        RecorderError if that fails, or if a part could not be written before.
+        """End the writer thread, write the remaining events, join the parts, and return the
+        history's file. Raise RecorderError if that fails, or if a part could not be written before.
 
         Operations that never completed are written as INFO without a completion time.
         """
@@ -132,8 +134,8 @@ class HistoryRecorder(Gathering):
 
 
 def recover(directory: Path) -> Path:
-    """Join the parts of a run that was killed, and return the history's file. Raise HistoryError if
-    nothing was recorded.
+    """Join the parts of a run that was killed, unless they are joined already, and return the
+    history's file. Raise HistoryError if nothing was recorded.
 
     Such a history ends without final reads, so a judge can say INVALID or UNKNOWN, never VALID.
     """
@@ -208,7 +210,8 @@ def measure_overhead(
     slice_s: float = 1.25 * FLUSH_S,
     slices: int = 6,
 ) -> Overhead:
-    """Run the client with and without recording in turn, so that a drift affects both alike.
+    """Run the client with and without recording in turn, so that a drift affects both alike. Return
+    what recording costs. The histories remain in `directory`.
 
     The writer thread works beside the client as in a run. The time to write what is left at the end
     of a slice is added to the slice.

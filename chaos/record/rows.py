@@ -179,8 +179,8 @@ class RowBuilder:
 
 
 def _fault_json(performed: Performed) -> str:
-    """Return the fault as JSON, with the affected nodes added, so that a report need not know which
-    node had which role."""
+    """Return the fault as JSON, with the affected nodes and a note, if any, added, so that a report
+    need not know which node had which role. A Heal that failed is called FailedHeal."""
     told: dict[str, Any] = json.loads(performed.fault.to_json())
     if performed.failed and told["fault"] == "Heal":
         told["fault"] = "FailedHeal"  # for judges, a Heal ends all faults

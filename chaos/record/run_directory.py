@@ -49,8 +49,8 @@ def why_unreadable(facts: Mapping[str, Any]) -> str:
 
 
 class RunDirectoryError(RuntimeError):
-    """Raised if a run's directory cannot be made or written. The message is one sentence with what
-    to do."""
+    """Raised if a run's directory cannot be made, written or read. The message is one sentence with
+    what to do."""
 
 
 @dataclass(frozen=True)
@@ -73,7 +73,8 @@ class Scenario:
     for each setting."""
 
     def command(self) -> str:
-        """Return the command line that repeats this run."""
+        """Return the command line that repeats this run, with [hidden] in place of the values of
+        secret settings."""
         words = [
             "touchstone",
             "chaos",
@@ -103,7 +104,8 @@ class Scenario:
 
 
 def name_of(scenario: Scenario) -> str:
-    """Return the name of a run without its time."""
+    """Return the name of a run without its time, with _ in place of characters that are unusual in
+    file names."""
     parts = (scenario.target, scenario.workload, scenario.nemesis, str(scenario.seed))
     return "-".join(re.sub(r"[^A-Za-z0-9._-]", "_", part) for part in parts)
 
@@ -199,8 +201,8 @@ def utc_now() -> str:
 
 
 def commit_of(repository: Path) -> tuple[str | None, bool | None]:
-    """Return the commit of the repository, and whether files differ from it. Return None for both
-    if there is no repository."""
+    """Return the commit of the repository, and whether tracked files differ from it. Return None
+    for both if there is no repository or git fails."""
     try:
         commit = _git(repository, "rev-parse", "HEAD")
         return commit, bool(_git(repository, "status", "--porcelain", "--untracked-files=no"))

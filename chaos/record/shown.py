@@ -101,7 +101,8 @@ class Shown:
         return {sight.value: count for sight, count in self.counts.items() if count}
 
     def missing(self, workload: str, under_faults: bool) -> tuple[Sight, ...]:
-        """Return the kinds of events (Sight) that a run of this workload must show, but did not."""
+        """Return the kinds of events (Sight) that a run of this workload must show, but did not.
+        Return none for a workload that is not in MUST_SHOW."""
         wanted = MUST_SHOW.get(workload, ())
         if under_faults and workload in MUST_SHOW and workload not in ANSWERS_NOBODY:
             wanted = (*wanted, Sight.UNDER_FAULT)
@@ -118,13 +119,14 @@ PROBLEMS = frozenset(map(problem, Sight))
 
 
 def line(shown: Mapping[str, int]) -> str:
-    """Return one line that lists what a run has shown, such as "12 offset look-ups by timestamp,
-    3 seeks to offsets"."""
+    """Return one line that lists what a run has shown, such as "12 offset look-ups by timestamp, 3
+    seeks to offsets", or "nothing"."""
     return ", ".join(f"{count:,} {what}" for what, count in shown.items()) or "nothing"
 
 
 def shown_by(run: Path) -> Shown:
-    """Count the events of each kind (Sight) that the history of a run shows."""
+    """Count the events of each kind (Sight) that the history of a run shows. Raise HistoryError if
+    there is no history."""
     rows = pl.scan_parquet(history.history_file(run))
     found = rows.select(
         shows.cast(pl.Int64).sum().alias(sight.name) for sight, shows in _COUNTS.items()
@@ -239,7 +241,7 @@ def _cleaned(rows: pl.LazyFrame) -> int:
 
 
 def _wrapped(rows: pl.LazyFrame) -> int:
-    """Count the partitions in which a producer's sequences wrapped to 0."""
+    """Count, over all partitions and producers' epochs, those whose sequences wrapped to 0."""
     numbered = rows.filter(FINAL_LEADER & (pl.col("sequence") >= 0))
     ends = numbered.group_by("topic", "partition", "producer_id", "producer_epoch").agg(
         low=pl.col("sequence").min(), high=pl.col("sequence").max()
@@ -248,7 +250,8 @@ def _wrapped(rows: pl.LazyFrame) -> int:
 
 
 def _under_fault(rows: pl.LazyFrame) -> int:
-    """Count the acknowledged sends in progress at some moment between a fault and the next heal."""
+    """Count the acknowledged sends in progress at some moment between a fault that took effect and
+    the next heal, or the end of the run without one."""
     is_heal = pl.col("detail").str.contains('"fault": "Heal"', literal=True)
     events = (
         rows.filter(_is(F.NEMESIS))
