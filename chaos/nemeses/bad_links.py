@@ -54,7 +54,8 @@ class NarrowNetwork:
     nodes_min = 1
 
     def schedule(self, rng: Random) -> Iterator[tuple[float, Fault]]:
-        """Yield faults that limit links to 1 to 64 kilobytes per second."""
+        """Yield, without end, faults that limit one kind of a node's links to 1, 8 or 64 kilobytes
+        per second, each followed by a heal."""
 
         def blow() -> Fault:
             return NarrowLinks(rng.choice(NODES), rng.choice((1, 8, 64)), rng.choice(WHERE))

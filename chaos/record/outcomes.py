@@ -184,7 +184,8 @@ def _outcome(error: str | None, certainty: Certainty, single_attempt: bool) -> O
 
 
 def list_markdown() -> str:
-    """Return the table of errors in Markdown."""
+    """Return a table in Markdown: for each error, whether it proves that a send, or the end of a
+    transaction, has failed, and why."""
     lines = ["| error | a send failed | an end failed | because |", "|---|---|---|---|"]
     lines += [f"| `{r.error}` | {r.send} | {r.end} | {r.reason} |" for r in TABLE]
     return "\n".join(lines)

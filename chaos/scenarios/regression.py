@@ -24,7 +24,7 @@ TWO_COPIES_ONE_IN_SYNC = {"default.replication.factor": "2", "min.insync.replica
 @dataclass(frozen=True)
 class Found:
     """One finding: the families of targets to which it applies (of one version: "apache:4.3.1"),
-    and what was found."""
+    the attack that showed it, the verdict expected when it is repeated, and why."""
 
     families: tuple[str, ...]
     workload: str

@@ -152,7 +152,7 @@ class Split(Fault):
 
 @dataclass(frozen=True)
 class SlowLinks(Fault):
-    """Delay all traffic on a node's links by latency_ms ± jitter_ms, each way."""
+    """Delay the links of a node that `where` names by latency_ms ± jitter_ms, each way."""
 
     node: Node
     latency_ms: int

@@ -160,7 +160,7 @@ def _import_base(client: Any) -> None:
 
 
 def _wanted(entry: tarfile.TarInfo) -> tarfile.TarInfo | None:
-    """Return the tar entry, or None for a file that no container needs; folders are kept."""
+    """Return the tar entry, or None for what no container needs: all below a folder of UNWANTED."""
     return None if any(entry.name.startswith(f"{folder}/") for folder in UNWANTED) else entry
 
 

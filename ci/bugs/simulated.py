@@ -34,7 +34,9 @@ def chosen_for_simulator(only: Sequence[str]) -> list[str]:
     names = named(only, {*BROKER_BUGS, *CLIENT_BUGS})
     for name in names:
         if not _checkers(name):
-            raise UsageError(f"--only {name}: no run shows it; give --target reference")
+            raise UsageError(
+                f"--only {name}: only conformance cases show it; give --target reference"
+            )
     return names or [name for name in (*BROKER_BUGS, *CLIENT_BUGS) if _checkers(name)]
 
 

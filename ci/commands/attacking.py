@@ -128,10 +128,12 @@ def chaos_matrix(
     target: Annotated[str, typer.Option(help="The target of every run.")] = "reference",
     nodes: Annotated[int, typer.Option(help="Number of nodes.")] = 3,
     workload: Annotated[
-        list[str] | None, typer.Option(help="A workload; repeatable (default: four of them).")
+        list[str] | None,
+        typer.Option(help="A workload of `chaos list`; repeatable (default: four of them)."),
     ] = None,
     nemesis: Annotated[
-        list[str] | None, typer.Option(help="A nemesis; repeatable (default: eight of them).")
+        list[str] | None,
+        typer.Option(help="A nemesis of `chaos list`; repeatable (default: eight of them)."),
     ] = None,
     seconds: Annotated[float, typer.Option(help="Length of each attack in seconds.")] = 60,
     seed: Annotated[int, typer.Option(help="The first seed.")] = 1,

@@ -194,7 +194,7 @@ class Play:
         found.state = "Empty"
 
     def transact(self, number: int, records: int) -> None:
-        """Produce one batch in a transaction: it is appended, and read once that is committed."""
+        """Produce one batch in the open transaction. Begin one if there is none; leave it open."""
         found = self._of_transaction(number)
         if found.state != "Ongoing":
             found.producer.add(self.topic)

@@ -310,8 +310,8 @@ def on_runs(
 def on_batches(
     schemas: Mapping[str, pl.Schema], work: Callable[[Tables], Iterable[Chunk]]
 ) -> Callable[[Iterable[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
-    """Return a function for `mapInArrow` that applies the work to chunks, however Spark batches
-    them."""
+    """Return a function for `mapInArrow` that applies the work to each record batch by itself. The
+    work must not need the chunks of two batches together."""
 
     def on_some(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         for batch in batches:

@@ -46,7 +46,7 @@ def test_every_bug_that_a_run_can_show_is_hunted() -> None:
     ("only", "sentence"),
     [
         ("nonsense", "there is no such bug"),
-        ("greet-the-dead", "no run shows it; give --target reference"),
+        ("greet-the-dead", "only conformance cases show it; give --target reference"),
         (",", "--only names nothing"),
     ],
 )

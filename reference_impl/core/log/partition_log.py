@@ -189,8 +189,9 @@ class PartitionLog(ReadableLog):
         self._segments.note_aborted(entry)
 
     def _note_aborted_or_undo(self, completed: CompletedTransaction) -> None:
-        """Note an aborted transaction. If its entry cannot be written, cut its marker off again, so
-        that the index lacks nothing that the log has, and raise the StorageError."""
+        """Note a transaction that was aborted; the caller has checked that. If its entry cannot be
+        written, cut its marker off again, so that the index lacks nothing that the log has, and
+        raise the StorageError."""
         try:
             self._note_aborted(completed)
         except StorageError:

@@ -47,8 +47,9 @@ class Rate:
         return sum(sample.amount for sample in self._samples) / seconds, seconds
 
     def _window_ms(self, elapsed_ms: int) -> int:
-        """Return the length of the time over which the mean is taken. elapsed_ms: since the oldest
-        sample began."""
+        """Return the length of the time over which the mean is taken: the time since the oldest
+        sample began (elapsed_ms), and whole samples until there are as many as the window has, less
+        one."""
         missing = max(0, self._count - 1 - elapsed_ms // self._sample_ms)
         return elapsed_ms + missing * self._sample_ms
 

@@ -41,7 +41,8 @@ class Deleting:
 
     def has_expired(self, age_ms: int, retention_ms: int) -> bool:
         """Return whether a segment of this age must be deleted: if and only if it is older than
-        `retention.ms`. Source: UnifiedLog.java, deleteRetentionMsBreachedSegments.
+        `retention.ms`, which must not be -1 (unlimited). Source: UnifiedLog.java,
+        deleteRetentionMsBreachedSegments.
         """
         return age_ms > retention_ms
 

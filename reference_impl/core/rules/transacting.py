@@ -81,8 +81,8 @@ class Transacting:
             raise Refused(ErrorCode.PRODUCER_FENCED)
 
     def check_takes_part(self, transaction: Transaction, partition: PartitionKey) -> None:
-        """Raise Refused for a batch whose partition is not part of an open transaction: no marker
-        would end what it begins (KIP-890, part 1).
+        """Raise Refused(TRANSACTION_ABORTABLE) for a batch whose partition is not part of an open
+        transaction: no marker would end what it begins (KIP-890, part 1).
         """
         if transaction.state is not State.ONGOING or partition not in transaction.partitions:
             raise Refused(ErrorCode.TRANSACTION_ABORTABLE)

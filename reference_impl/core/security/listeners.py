@@ -64,7 +64,8 @@ class Endpoint:
 
 @dataclass(frozen=True)
 class Sasl:
-    """The authentication that a listener demands, and its limits."""
+    """The authentication that a listener demands: its mechanisms, the passwords of PLAIN, and the
+    limits of sessions, refusals and requests before it."""
 
     mechanisms: tuple[str, ...]
     passwords: Mapping[str, str] = field(repr=False)

@@ -123,5 +123,8 @@ class Member(Worker):
         of commits."""
         found = self._committed(link)
         if found != self.acknowledged:
-            raise Broken(f"{self.name}: the group is at {found}, not at {self.acknowledged}")
+            raise Broken(
+                f"{self.name}: the group's committed offset is {found}, but the last acknowledged"
+                f" one was {self.acknowledged}"
+            )
         return self.done

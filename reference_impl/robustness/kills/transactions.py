@@ -89,7 +89,10 @@ class Transactions(Worker):
                 raise Broken(f"{self.name}: a transaction in {TOPIC}-{partition} has no end")
         found = committed_offset(link, self.name, stable=True)
         if found != (self.committed_offset, ErrorCode.NONE):
-            raise Broken(f"{self.name}: the group is at {found}, not at {self.committed_offset}")
+            raise Broken(
+                f"{self.name}: the group's committed offset is {found}, but the last one committed"
+                f" was {self.committed_offset}"
+            )
         self._verify_state(link)
         return self.done
 
