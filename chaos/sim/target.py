@@ -109,9 +109,8 @@ class Sim:
         while not all(knows_all(member, cluster.nodes) for member in cluster.members.values()):
             if self._world.monotonic() > READY_TIMEOUT_S or not agenda.step():
                 raise TargetError(
-                    f"the {cluster.nodes} simulated nodes did not form a cluster within"
-                    f" {READY_TIMEOUT_S:.0f} s of virtual time; nothing has happened since"
-                    f" {self._world.monotonic():.1f} s"
+                    f"the {cluster.nodes} simulated nodes have not formed a cluster after"
+                    f" {self._world.monotonic():.1f} s of virtual time"
                 )
 
     def _node(

@@ -46,9 +46,10 @@ def refuse_impossible(config: pytest.Config) -> None:
         raise pytest.UsageError("conformance: give --target or --bootstrap, not both")
     if config.getoption("--bug") and not target:
         raise pytest.UsageError("conformance: --bug needs --target reference")
-    if config.getoption("--nodes") != 1 and not target:
+    nodes = config.getoption("--nodes")
+    if nodes != 1 and not target:
         raise pytest.UsageError("conformance: --nodes needs --target, such as apache:4.3.1")
-    if (nodes := config.getoption("--nodes")) not in (1, 3):
+    if nodes not in (1, 3):
         raise pytest.UsageError(f"conformance: --nodes {nodes}: give 1 or 3, which the cases need")
     selection.Selection.of(config)
     selection.check_keyword(config.option.keyword)

@@ -40,8 +40,6 @@ OVERHEAD_S = 240.0
 USUAL_S = reach.REACH_TIMEOUT_S
 HASTE = 25.0
 """The tests wait for a fraction of that."""
-
-
 WAITED_FOR = (servers.silent, servers.trickling)
 
 

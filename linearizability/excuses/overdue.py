@@ -188,12 +188,13 @@ def left_out(opinion: CheckerVerdict, met: Sequence[Anomaly], reason: str) -> Ch
         return replace(opinion, anomalies=left, anomaly_count=count, excused=excused)
     unseen = opinion.anomaly_count - len(opinion.anomalies)
     validity = Validity.VALID if opinion.checked and not unseen else Validity.UNKNOWN
-    told = [*([opinion.reason] if opinion.reason else []), f"{len(met):,} left out: {reason}"]
-    told += [f"{unseen:,} more are not listed, so they may be violations"] if unseen else []
+    told = [opinion.reason, f"{len(met):,} left out: {reason}"]
+    if unseen:
+        told.append(f"{unseen:,} more are not listed, so they may be violations")
     return replace(
         opinion,
         validity=validity,
-        reason="; ".join(told),
+        reason="; ".join(filter(None, told)),
         anomalies=(),
         anomaly_count=0,
         excused=excused + unseen,

@@ -92,7 +92,7 @@ class Reader:
         """The first event as it was read."""
         self.count = 0
         """The number of events so far."""
-        self.first_ns = 0
+        self.first_ns: int | None = None
         """The time of the first event."""
         self.index, self.raw_time, self.time_ns, self.line = -1, 0, -1, 0
         """The index of the last event, its time as given and as it is taken, and its line."""
@@ -105,7 +105,7 @@ class Reader:
         source = self.source
         if type(raw) is not dict:
             raise HistoryError(f"{source}: line {line}: an event must be a map, not {shown(raw)}")
-        first, is_first = self.first, self.first is None
+        first = self.first
         if first is None:
             first = self.first = raw
         process, kind, f = raw.get("process"), raw.get("type"), raw.get("f")
@@ -136,7 +136,7 @@ class Reader:
         self.count += 1
         self.index, self.raw_time, self.line = index, time, line
         self.time_ns = time if is_later else self.time_ns + 1
-        if is_first:
+        if self.first_ns is None:
             self.first_ns = self.time_ns
         elif self.time_ns - self.first_ns >= YEAR_NS:
             raise self._of_another_year("time" in raw, time)

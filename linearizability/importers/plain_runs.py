@@ -129,7 +129,7 @@ class PlainRuns:
             return None
         step = np.arange(len(time))
         taken = np.maximum.accumulate(np.maximum(time - step, reader.time_ns + 1)) + step
-        first_ns = int(taken[0]) if reader.first is None else reader.first_ns
+        first_ns = int(taken[0]) if reader.first_ns is None else reader.first_ns
         return None if taken[-1] - first_ns >= YEAR_NS else taken
 
     def _event(self, run: _Run, line: int) -> Event:

@@ -16,6 +16,10 @@ OF_PRODUCER = [*READ, "producer_id"]
 
 IS_RAW = PROVEN_POLL & pl.col("producer_id").is_not_null()
 """The condition on rows with the header of their batch, including control records."""
+NUMBERS = ("producer_id", "producer_epoch", "sequence")
+IS_NUMBERED = pl.all_horizontal(pl.col(NUMBERS).ge(0).fill_null(False))
+"""The condition on records whose place in their producer's sequence is known. Sequences begin again
+in each epoch, so they say nothing where the epoch is unknown."""
 
 
 def raw_records(events: pl.LazyFrame) -> pl.LazyFrame:

@@ -10,8 +10,7 @@ from linearizability.checkers.base import Checker, Cut, Needs, Scope, count, des
 from linearizability.history import Type
 from linearizability.ingest import IS_IDEMPOTENT, IS_SEND, KEY
 from linearizability.reads.inferred_log import ACKNOWLEDGED, PROVEN_POLL
-
-SEQUENCE = ["producer_id", "producer_epoch", "sequence"]
+from linearizability.reads.raw_reads import IS_NUMBERED, NUMBERS
 
 
 class Duplicates(Checker):
@@ -36,15 +35,14 @@ class Duplicates(Checker):
         copies = (
             events.filter((ACKNOWLEDGED | PROVEN_POLL) & pl.col("value").is_not_null())
             .group_by(*KEY, "value", "offset")
-            .agg(pl.col("op_id").min(), *(pl.col(name).min() for name in SEQUENCE))
+            .agg(pl.col("op_id").min(), *(pl.col(name).min() for name in NUMBERS))
             .filter(pl.len().over(*KEY, "value") > 1)
         )
-        numbered = pl.all_horizontal(pl.col(SEQUENCE).ge(0).fill_null(False))
         twice = copies.group_by(*KEY, "value").agg(
             offsets=pl.col("offset").sort(),
             ops=pl.col("op_id"),
-            numbers=numbered.sum(),
-            sequences=pl.struct(SEQUENCE).filter(numbered).n_unique(),
+            numbers=IS_NUMBERED.sum(),
+            sequences=pl.struct(NUMBERS).filter(IS_NUMBERED).n_unique(),
         )
         found = twice.join(self._judged(events), on=[*KEY, "value"]).filter(
             pl.col("offsets").list.len() > pl.col("sends")

@@ -1,6 +1,6 @@
 """Ways to break `hanging_transactions`, each with the clause of its promise that it breaks."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Container
 from random import Random
 
 from linearizability.history import F
@@ -114,21 +114,16 @@ def name_stable_before_a_lost_commit(rows: list[Row], rng: Random) -> list[Row] 
     record of the transaction, and nobody learns the commit's outcome. A raw read shows its
     marker."""
     marked = commit_markers(rows).keys() & sent_once(rows).keys()
-    committed = only_committed(rows)
-    victims = [
-        row for row in rows if is_acked(row) and row["txn"] in committed and row["value"] in marked
-    ]
-    if not victims:
+    found = _committed_record(rows, rng, marked)
+    if found is None:
         return None
-    victim = rng.choice(victims)
+    victim, asked_ns = found
     unknown = {"type": "info", "t_complete_ns": None}
     changed = [
         row | unknown if row["f"] == F.COMMIT and row["txn"] == victim["txn"] else row
         for row in rows
     ]
-    asked_ns = committed[victim["txn"]]
-    now = {"op_id": NOT_OURS, "t_invoke_ns": asked_ns - 2, "t_complete_ns": asked_ns - 1}
-    return [*changed, _answer(victim, victim["offset"] + 1) | now]
+    return [*changed, _answer(victim, victim["offset"] + 1) | _just_before(asked_ns)]
 
 
 def _shown_while_open(
@@ -137,15 +132,35 @@ def _shown_while_open(
     """Plant the row that `shown` makes of a victim (an acknowledged record of a committed
     transaction), just before the transaction's commit is requested. Return None if there is no
     victim, or `shown` returns None."""
+    found = _committed_record(rows, rng)
+    if found is None:
+        return None
+    victim, asked_ns = found
+    row = shown(victim)
+    return None if row is None else [*rows, row | _just_before(asked_ns)]
+
+
+def _committed_record(
+    rows: list[Row], rng: Random, among: Container[int] | None = None
+) -> tuple[Row, int] | None:
+    """Return an acknowledged record of a transaction whose commit was acknowledged, and when that
+    commit was first requested. Return None if there is no such record. among: the values to choose
+    from, or None for all."""
     committed = only_committed(rows)
-    victims = [row for row in rows if is_acked(row) and row["txn"] in committed]
+    victims = [
+        row
+        for row in rows
+        if is_acked(row) and row["txn"] in committed and (among is None or row["value"] in among)
+    ]
     if not victims:
         return None
     victim = rng.choice(victims)
-    asked_ns = committed[victim["txn"]]
-    row = shown(victim)
-    now = {"op_id": NOT_OURS, "t_invoke_ns": asked_ns - 2, "t_complete_ns": asked_ns - 1}
-    return None if row is None else [*rows, row | now]
+    return victim, committed[victim["txn"]]
+
+
+def _just_before(asked_ns: int) -> Row:
+    """Return the number and times of an operation of ours that ends just before this time."""
+    return {"op_id": NOT_OURS, "t_invoke_ns": asked_ns - 2, "t_complete_ns": asked_ns - 1}
 
 
 def _answer(victim: Row, stable: int) -> Row:

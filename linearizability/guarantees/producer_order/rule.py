@@ -11,7 +11,7 @@ from linearizability.guarantees.offset_gaps.rule import JEPSEN
 from linearizability.history import Type
 from linearizability.ingest import IS_DATA, IS_IDEMPOTENT, IS_SEND, KEY
 from linearizability.reads.inferred_log import ACKNOWLEDGED, PROVEN_POLL
-from linearizability.reads.raw_reads import IS_RAW
+from linearizability.reads.raw_reads import IS_NUMBERED, IS_RAW
 
 SESSION = [*KEY, "producer_id", "producer_epoch"]
 WRAPPED = 2**30
@@ -142,12 +142,8 @@ def within_operations(events: pl.LazyFrame) -> pl.LazyFrame:
 def within_sessions(events: pl.LazyFrame) -> pl.LazyFrame:
     """Return the records read raw, each with the sequence of the previous record of the same
     producer id and epoch (before); the first record of each is left out."""
-    # Sequences begin again in each epoch, so they say nothing where the epoch is unknown.
-    numbered = pl.all_horizontal(
-        pl.col("producer_id", "producer_epoch", "sequence").ge(0).fill_null(False)
-    )
     return (
-        events.filter(PROVEN_POLL & IS_DATA & numbered)
+        events.filter(PROVEN_POLL & IS_DATA & IS_NUMBERED)
         .group_by(*SESSION, "offset", "sequence")
         .agg(pl.col("op_id").min())
         .sort(*SESSION, "offset", "sequence")

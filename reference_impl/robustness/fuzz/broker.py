@@ -133,7 +133,7 @@ class Broker:
         return target.startswith(self._data) and not target.endswith(" (deleted)")
 
     def close(self) -> None:
-        """Kill the process, and close its log; the file stays."""
+        """Kill the process, and close its log, but keep the log's file."""
         self.process.__exit__(None, None, None)
         self._log.close()
 

@@ -158,8 +158,10 @@ def fuzz(
             try:
                 make_internal_topics(broker)
             except (Violation, OSError) as error:
-                say(f"before the first case: {error}")
-                return Outcome(seed, violations=[f"before the first case: {error}"])
+                again = f"reproduce: touchstone fuzz --seed {seed} --cases 1"
+                said = f"before the first case: {error}\n  {again}"
+                say(said)
+                return Outcome(seed, violations=[said])
             with Witness(broker.process, pid=broker.process.process.pid) as witness:
                 return _run(Fuzz(seed, broker, witness, say), seconds, first, cases)
         finally:

@@ -85,4 +85,7 @@ def test_a_broker_without_coordinators_is_a_violation(monkeypatch: pytest.Monkey
         raise Violation("no coordinator of kind 0")
 
     monkeypatch.setattr(run, "make_internal_topics", none)
-    assert fuzz(seed=1, cases=1).violations == ["before the first case: no coordinator of kind 0"]
+    assert fuzz(seed=1, cases=1).violations == [
+        "before the first case: no coordinator of kind 0\n"
+        "  reproduce: touchstone fuzz --seed 1 --cases 1"
+    ]
