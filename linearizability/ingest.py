@@ -14,8 +14,9 @@ The rules (guarantees.md, `aborted_reads`; KIP-98, "Control Records"):
   each other, or contradict an acknowledged end, leave the transaction unknown; each record that
   was itself read raw keeps what its own marker says.
 - Without a marker: committed if a commit was acknowledged; aborted if an abort was acknowledged and
-  no commit was ever asked for. A commit answered by an error, even by a fencing error, is unknown,
-  and so is a transaction that nobody ended (its client died).
+  no commit was ever asked for. A commit answered by an error, even by a fencing error, is unknown
+  unless a read_committed reader received a record of it, which proves that it took effect. A
+  transaction that nobody ended (its client died) is unknown.
 """
 
 from __future__ import annotations
@@ -197,10 +198,41 @@ def ends_of_transactions(history: pl.LazyFrame) -> pl.LazyFrame:
     return history.filter(pl.col("f").is_in([F.COMMIT.value, F.ABORT.value])).select(END_COLUMNS)
 
 
-def outcomes_of_transactions(ends: pl.LazyFrame, markers: pl.LazyFrame) -> pl.LazyFrame:
+def delivered_transactions(history: pl.LazyFrame) -> pl.DataFrame:
+    """Return the numbers (txn) of the transactions that were asked to commit, of which no end was
+    acknowledged, and of which a read_committed reader received a record by an answer that came
+    after that request. Only values that were sent to their partition once count. history: all rows,
+    with topic ids."""
+    is_commit = pl.col("f") == F.COMMIT.value
+    undecided = (
+        history.filter(pl.col("f").is_in([F.COMMIT.value, F.ABORT.value]))
+        .group_by("txn")
+        .agg(is_ended=IS_OK.any(), asked_ns=pl.col("t_invoke_ns").filter(is_commit).min())
+        .filter(~pl.col("is_ended") & pl.col("asked_ns").is_not_null())
+    )
+    asked = collect(undecided.select("txn", "asked_ns").drop_nulls())
+    if asked.is_empty():
+        return asked.select("txn")
+    record = [*PARTITION, "value"]
+    sends = history.filter(IS_SEND & pl.col("value").is_not_null()).select(*record, "txn")
+    own = collect(sends.join(asked.lazy(), on="txn"))
+    once = sends.join(own.lazy(), on=record, how="semi").group_by(record).len()
+    found = (
+        history.filter(IS_DATA & READS_COMMITTED)
+        .select(*record, given_ns="t_complete_ns")
+        .join(own.lazy(), on=record)
+        .join(once.filter(pl.col("len") == 1), on=record, how="semi")
+        .filter(pl.col("asked_ns") < pl.col("given_ns"))
+    )
+    return collect(found.select("txn").unique())
+
+
+def outcomes_of_transactions(
+    ends: pl.LazyFrame, markers: pl.LazyFrame, delivered: pl.DataFrame
+) -> pl.LazyFrame:
     """Return txn, OF_TRANSACTION (commit_asked_ns, commit_done_ns: when a commit was first invoked,
     and first acknowledged; null: never). A transaction that is missing here has an unknown outcome,
-    and its end was never requested."""
+    and its end was never requested. delivered: `delivered_transactions`."""
     asked = (
         ends.filter(pl.col("txn").is_not_null())
         .group_by("txn")
@@ -225,7 +257,10 @@ def outcomes_of_transactions(ends: pl.LazyFrame, markers: pl.LazyFrame) -> pl.La
     commit_only = pl.col("commit_marked") & ~pl.col("abort_marked")
     abort_only = pl.col("abort_marked") & ~pl.col("commit_marked")
     unmarked = ~pl.col("commit_marked") & ~pl.col("abort_marked")
-    committed = (commit_only & ~aborted_by_answer) | (unmarked & committed_by_answer)
+    is_delivered = pl.col("txn").is_in(delivered["txn"].to_list())
+    committed = (commit_only & ~aborted_by_answer) | (
+        unmarked & (committed_by_answer | is_delivered)
+    )
     aborted = (abort_only & ~pl.col("commit_ok")) | (unmarked & aborted_by_answer)
     return (
         asked.join(marked, on="txn", how="full", coalesce=True)
@@ -324,5 +359,7 @@ def resolved(history: pl.LazyFrame) -> pl.DataFrame:
     known = with_eras(with_longest(history, longest_ns), lost_polls(history))
     events = with_places(collect(with_topic_ids(known, topic_ids(history))))
     lazy = events.lazy()
-    outcomes = outcomes_of_transactions(ends_of_transactions(lazy), markers_of_transactions(lazy))
+    outcomes = outcomes_of_transactions(
+        ends_of_transactions(lazy), markers_of_transactions(lazy), delivered_transactions(lazy)
+    )
     return with_record_outcomes(with_transaction_outcomes(events, outcomes))

@@ -46,7 +46,7 @@ from linearizability.evidence.fencing import of_requests, told_of_producers
 from linearizability.evidence.groups import group_evidence
 from linearizability.excuses.faults import faults_of
 from linearizability.history import history_file
-from linearizability.ingest import topic_ids, with_topic_ids
+from linearizability.ingest import delivered_transactions, topic_ids, with_topic_ids
 from linearizability.reads import waiting
 from linearizability.verdict import CheckerVerdict
 
@@ -100,6 +100,12 @@ class History:
         each transaction."""
         rows = self._source.lazy(COLUMNS_READ)
         return of_requests(with_topic_ids(rows, topic_ids(rows))).collect()
+
+    def delivered(self) -> pl.DataFrame:
+        """Return `ingest.delivered_transactions`, computed on the driver: hardly any transaction of
+        a history has an unknown end."""
+        rows = self._source.lazy(COLUMNS_READ)
+        return delivered_transactions(with_topic_ids(rows, topic_ids(rows)))
 
     def mapped(
         self, columns: Sequence[str], work: Callable[[int, pl.DataFrame], Iterable[Chunk]]
@@ -172,7 +178,8 @@ def outcomes_of_transactions(history: History, where: Whereabouts, has_markers: 
         marked = history.mapped(stages.MARKED_COLUMNS, partial(stages.scatter_marked, where))
         schemas = {stages.MARKED: stages.MARKED_ROWS}
         known = known.union(by_bucket(marked, schemas, partial(stages.find_markers, where.count)))
-    return by_bucket(known, stages.TO_OUTCOMES, stages.find_outcomes)
+    find = partial(stages.find_outcomes, history.delivered())
+    return by_bucket(known, stages.TO_OUTCOMES, find)
 
 
 def run_evidence(history: History, reads: DataFrame) -> pl.LazyFrame:

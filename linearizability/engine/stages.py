@@ -183,9 +183,11 @@ def find_markers(count: int, tables: Tables) -> Iterator[Chunk]:
     )
 
 
-def find_outcomes(tables: Tables) -> Iterator[Chunk]:
-    """Yield the outcomes (`ingest`, step 2), for each bucket that needs them."""
-    found = ingest.outcomes_of_transactions(tables[END].lazy(), tables[MARKER].lazy())
+def find_outcomes(delivered: pl.DataFrame, tables: Tables) -> Iterator[Chunk]:
+    """Yield the outcomes (`ingest`, step 2), for each bucket that needs them. delivered:
+    `ingest.delivered_transactions` of the whole history."""
+    ends, markers = tables[END].lazy(), tables[MARKER].lazy()
+    found = ingest.outcomes_of_transactions(ends, markers, delivered)
     asked = found.join(tables[ASKER].unique().lazy(), on="txn")
     known = asked.select(*(pl.col(c).cast(t) for c, t in OUTCOMES.items()), bucket="asker")
     yield from scattered(known.collect(), OUTCOME)

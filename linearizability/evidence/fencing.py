@@ -16,7 +16,9 @@ kinds of rows:
 - `replaced`: InitProducerId returned another producer id for the same transactional id
   (`other_producers`);
 - `early`: a commit was refused as fenced although nothing can have fenced its producer
-  (`early_aborts`).
+  (`early_aborts`);
+- `sent`, `succeeded`, `outlived`: what a transaction did after its producer had a successor
+  (`successors`).
 
 known_ns: when an answer first proved the epoch. asked_ns: when the last request was invoked (of
 `wrote`: before the last record was appended).
@@ -31,13 +33,22 @@ import polars as pl
 
 from linearizability.evidence.early_aborts import fenced_early
 from linearizability.evidence.removals import IS_TOPIC, setting
+from linearizability.evidence.successors import (
+    ENDED,
+    OFFSETS,
+    SENT,
+    SUCCEEDED,
+    of_succeeded,
+    sent,
+    succeeded,
+)
 from linearizability.history import PARTITION, F
 from linearizability.ingest import IS_OK, IS_SEND, KEY, NO_TOPIC_ID
 from linearizability.reads.inferred_log import ACKNOWLEDGED, latest_asked
 from linearizability.reads.raw_reads import IS_RAW, OF_PRODUCER, raw_records
 
 BEHIND, PAIRS, WROTE = "behind", "pairs", "wrote"
-GIVEN, REJOINED, OFFSETS, ENDED = "given", "rejoined", "offsets", "ended"
+GIVEN, REJOINED = "given", "rejoined"
 EARLY, REPLACED = "early", "replaced"
 COLUMNS: Mapping[str, Any] = {
     "kind": pl.String,
@@ -79,23 +90,28 @@ def fencing_evidence(events: pl.LazyFrame) -> pl.LazyFrame:
 
 
 def of_logs(events: pl.LazyFrame) -> pl.LazyFrame:
-    """Return what raw reads prove, as rows (COLUMNS) of three kinds: records of an epoch behind a
-    newer one (`behind`), how many records could have been so (`pairs`), and what each transaction
-    wrote (`wrote`, from the sends of the records read). `events` must have all rows of each of its
-    partitions."""
+    """Return what the partitions prove, as rows (COLUMNS) of four kinds: records of an epoch behind
+    a newer one in raw reads (`behind`), how many records could have been so (`pairs`), what each
+    transaction wrote (`wrote`, from the sends of the records read), and its last acknowledged send
+    (`sent`). `events` must have all rows of each of its partitions."""
     names = events.filter(pl.col("topic").is_not_null()).select(*KEY, *PARTITION).unique()
-    found = [behind_newer(events), pairs(events), written(events)]
+    found = [behind_newer(events), pairs(events), written(events), sent(events)]
     return pl.concat(_whole(rows.join(names, on=KEY)) for rows in found)
 
 
 def of_requests(events: pl.LazyFrame) -> pl.LazyFrame:
     """Return the rows (COLUMNS) about coordinators: what InitProducerId, TxnOffsetCommit and EndTxn
-    accepted (`given`, `rejoined`, `replaced`, `offsets`, `ended`), and the commits that were
-    refused as fenced without a reason (`early`). The rows of transactions' ends have no epoch
-    yet."""
+    accepted (`given`, `rejoined`, `replaced`, `succeeded`, `offsets`, `ended`), and the commits
+    that were refused as fenced without a reason (`early`). The rows of transactions' ends have no
+    epoch yet."""
     kind = pl.col("f").cast(pl.String).replace_strict(_KIND_OF_REQUEST, return_dtype=pl.String)
-    is_end = pl.col("kind") == ENDED
-    is_judged = (is_end & pl.col("txn").is_not_null()) | (~is_end & NAMES_EPOCH)
+    kind = (
+        pl.when((kind == OFFSETS) & ~NAMES_EPOCH.fill_null(False))
+        .then(pl.lit(SENT))
+        .otherwise(kind)
+    )
+    needs_no_epoch = pl.col("kind").is_in([ENDED, SENT])
+    is_judged = (needs_no_epoch & pl.col("txn").is_not_null()) | (~needs_no_epoch & NAMES_EPOCH)
     told = _whole(
         events.filter(pl.col("f").is_in(REQUESTS) & IS_OK & pl.col("t_complete_ns").is_not_null())
         .with_columns(
@@ -119,7 +135,10 @@ def of_requests(events: pl.LazyFrame) -> pl.LazyFrame:
     )
     early = pl.LazyFrame(fenced_early(events), schema={name: COLUMNS[name] for name in OF_EARLY})
     early = early.with_columns(kind=pl.lit(EARLY), topic_id=pl.lit(NO_TOPIC_ID))
-    return pl.concat([told, rejoined(events), other_producers(events), _whole(early)])
+    successors = succeeded(events).with_columns(topic_id=pl.lit(NO_TOPIC_ID))
+    return pl.concat(
+        [told, rejoined(events), other_producers(events), _whole(early), _whole(successors)]
+    )
 
 
 def other_producers(events: pl.LazyFrame) -> pl.LazyFrame:
@@ -196,9 +215,10 @@ def rejoined(events: pl.LazyFrame) -> pl.LazyFrame:
 
 def told_of_producers(rows: pl.LazyFrame) -> pl.LazyFrame:
     """Return the rows, with each end of a transaction (`ended`) completed by the producer id and
-    newest epoch that the transaction's `wrote` and `offsets` rows show. Drop an end for which they
-    show no producer id, or two. known_ns and known_op of ends become null: an end proves no epoch
-    that is not known without it."""
+    newest epoch that the transaction's `wrote` and `offsets` rows show, and with the rows `sent`
+    and `succeeded` replaced by `outlived`. Drop an end for which they show no producer id, or two.
+    known_ns and known_op of ends become null: an end proves no epoch that is not known without
+    it."""
     is_end = pl.col("kind") == ENDED
     epochs = (
         rows.filter(pl.col("kind").is_in([WROTE, OFFSETS]) & pl.col("txn").is_not_null())
@@ -213,7 +233,8 @@ def told_of_producers(rows: pl.LazyFrame) -> pl.LazyFrame:
     ends = rows.filter(is_end).drop("producer_id", "producer_epoch").join(epochs, on="txn")
     # An end tells of no epoch that is not known without it.
     ends = ends.with_columns(known_ns=pl.lit(None), known_op=pl.lit(None))
-    return pl.concat([rows.filter(~is_end), _whole(ends)])
+    others = rows.filter(~pl.col("kind").is_in([ENDED, SENT, SUCCEEDED]))
+    return pl.concat([others, _whole(ends), _whole(of_succeeded(rows))])
 
 
 def _whole(rows: pl.LazyFrame) -> pl.LazyFrame:

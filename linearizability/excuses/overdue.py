@@ -114,6 +114,10 @@ def _was_longer_ns(history: pl.LazyFrame, anomaly: Anomaly) -> int | None:
 OVERDUE: Mapping[tuple[str, str], Excuse] = {
     ("retention", "kept-too-long"): Excuse(after_ns=_after_a_look),
     ("hanging_transactions", "committed-too-late"): Excuse(after_ns=_after_a_time_out),
+    # A former leader names the last stable offset that it knows. A coordinator writes the markers
+    # when it and the leaders are there.
+    ("hanging_transactions", "open-after-its-end"): Excuse(RECOVERED_NS, lambda _: RECOVERED_NS),
+    ("hanging_transactions", "open-after-its-time-out"): Excuse(RECOVERED_NS, _after_a_time_out),
     # A former coordinator that does not know its successor does not know new transactions either.
     ("committed_offsets", "told-while-undecided"): Excuse(RECOVERED_NS, lambda _: RECOVERED_NS),
     ("committed_offsets", "undecided-for-ever"): Excuse(RECOVERED_NS, _after_a_time_out),

@@ -45,7 +45,9 @@ def in_pieces(rows: pl.DataFrame) -> list[CheckerVerdict]:
     known += _each(
         marked, {stages.MARKED: stages.MARKED_ROWS}, partial(stages.find_markers, BUCKETS)
     )
-    outcomes = _each(known, stages.TO_OUTCOMES, stages.find_outcomes)
+    named = ingest.with_topic_ids(rows.lazy(), ingest.topic_ids(rows.lazy()))
+    delivered = ingest.delivered_transactions(named)
+    outcomes = _each(known, stages.TO_OUTCOMES, partial(stages.find_outcomes, delivered))
     events = [*stages.scatter_events(where, 0, rows.select(COLUMNS_READ)), *outcomes]
     judging = partial(stages.judge_bucket, OF_PARTITIONS, where, STALE_AFTER_NS)
     answers = as_arrow(_each(events, stages.TO_JUDGE, judging))
@@ -101,7 +103,8 @@ def test_a_partition_on_disk_is_as_it_would_be_in_memory(monkeypatch: pytest.Mon
     partitions = events.filter(pl.col("topic").is_not_null())
     ends = ingest.ends_of_transactions(events.lazy())
     markers = ingest.markers_of_transactions(ingest.with_places(partitions).lazy())
-    outcomes = ingest.outcomes_of_transactions(ends, markers)
+    delivered = ingest.delivered_transactions(events.lazy())
+    outcomes = ingest.outcomes_of_transactions(ends, markers, delivered)
     placed = ingest.with_places(partitions)
     expected = ingest.with_record_outcomes(ingest.with_transaction_outcomes(placed, outcomes))
     packed = as_arrow(exchange.packed(partitions, stages.LARGE))

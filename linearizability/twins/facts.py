@@ -165,7 +165,29 @@ def txn_outcome(rows: list[Row], txn: int, by_txn: Mapping[int, set[str]]) -> st
         return "unknown"
     if commit_ok:
         return "unknown" if abort_ok else "committed"
-    return "aborted" if abort_ok and not commit_asked else "unknown"
+    if abort_ok:
+        return "unknown" if commit_asked else "aborted"
+    return "committed" if _is_delivered(rows, txn) else "unknown"
+
+
+def _is_delivered(rows: list[Row], txn: int) -> bool:
+    """Return whether a read_committed reader received a record of the transaction after its commit
+    was requested. Only values that were sent to their partition once count."""
+    asked = [r["t_invoke_ns"] for r in rows if (r["f"], r["txn"]) == ("commit", txn)]
+    if not asked:
+        return False
+    given = {
+        (r["place"], r["value"])
+        for r in rows
+        if is_data(r)
+        and r["isolation"] == "read_committed"
+        and r["t_complete_ns"] is not None
+        and r["t_complete_ns"] > min(asked)
+    }
+    sends = [r for r in rows if r["f"] == "send" and r["value"] is not None]
+    records = [(s["place"], s["value"]) for s in sends]
+    own = {record for s, record in zip(sends, records, strict=True) if s["txn"] == txn}
+    return any(records.count(record) == 1 for record in own & given)
 
 
 def _poll_outcome(

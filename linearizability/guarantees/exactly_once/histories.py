@@ -11,14 +11,25 @@ from linearizability.hand_written.rows import (
     SEEK,
     SENDS_OFFSET,
     TXN,
+    UNKNOWN,
     Invalid,
     P,
     Row,
+    S,
     Valid,
 )
 
 TWICE = [P(1, 0, **MEMBER, **TXN), COMMIT, P(1, 0, **MEMBER, txn=2), END("commit", 2)]
 """Two committed transactions of the group consume the same record."""
+
+UNKNOWN_TWICE = [
+    P(1, 0, **MEMBER, **TXN),
+    S(5, 9, **TXN),
+    UNKNOWN,
+    P(1, 0, **MEMBER, txn=2),
+    END("commit", 2),
+]
+"""A record is consumed again after a commit of unknown outcome, whose transaction sent a record."""
 
 OTHER: Row = {"group": "g", "member_id": "n", "process": 2}
 """Another member of the group."""
@@ -57,6 +68,15 @@ VALID: Valid = {
         P(1, 0, **MEMBER, txn=2),
         END("commit", 2),
     ],
+    "a record of a commit of unknown outcome is only received under read_uncommitted": (
+        [*UNKNOWN_TWICE, P(5, 9, isolation="read_uncommitted")]
+    ),
+    "a record of a commit of unknown outcome had been sent in another transaction, too": (
+        [S(5, 8, txn=4), END("commit", 4), *UNKNOWN_TWICE, P(5, 9)]
+    ),
+    "a commit of unknown outcome was followed by an acknowledged abort": (
+        [*UNKNOWN_TWICE, ABORT, P(6, 10)]
+    ),
     "two groups consume the same record": [
         P(1, 0, **MEMBER, **TXN),
         COMMIT,
@@ -142,6 +162,10 @@ INVALID: Invalid = {
     "only an aborted transaction received the record; the group's offset passed it": (
         [P(1, 0, **MEMBER, **TXN), ABORT, COMMITS(1, **MEMBER), ASKS(1)],
         [("consumed-never", (0, 3))],
+    ),
+    "a record is consumed again, although a reader received one that the first transaction sent": (
+        [*UNKNOWN_TWICE, P(5, 9)],
+        [("consumed-twice", (0, 3))],
     ),
     "two committed transactions consume the same record": (TWICE, [("consumed-twice", (0, 2))]),
 }

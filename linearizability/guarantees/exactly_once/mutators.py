@@ -9,12 +9,16 @@ from linearizability.self_test.lookup import (
     NOT_OURS,
     another_read,
     data_rows,
+    is_acked,
     is_compacted,
     log_starts,
+    only_committed,
+    over_ns,
+    sent_once,
 )
 from linearizability.self_test.model.processing import GROUP as PROCESSORS
 from linearizability.self_test.model.world import Row
-from linearizability.self_test.truth import ends_told, outcome_of
+from linearizability.self_test.truth import ends_told, is_raw, outcome_of
 
 
 def consume_twice(rows: list[Row], rng: Random) -> list[Row] | None:
@@ -35,6 +39,35 @@ def consume_twice(rows: list[Row], rng: Random) -> list[Row] | None:
         *(
             another_read(victim, **member, txn=txn, op_id=NOT_OURS - n)
             for n, txn in enumerate(rng.sample(committed, 2))
+        ),
+    ]
+
+
+def consume_twice_after_a_lost_commit(rows: list[Row], rng: Random) -> list[Row] | None:
+    """Plant an anomaly: two committed transactions of one group received the same record. Nobody
+    learns how the first one ended, but a read_committed reader receives a record of it."""
+    committed = only_committed(rows)
+    shown = [r for r in sent_once(rows).values() if is_acked(r) and r["txn"] in committed]
+    if not shown or len(committed) < 2:
+        return None
+    send = rng.choice(shown)
+    other = rng.choice([txn for txn in committed if txn != send["txn"]])
+    unknown = {"type": "info", "t_complete_ns": None}
+    late = {"t_invoke_ns": over_ns(rows) + 1, "t_complete_ns": over_ns(rows) + 1}
+    reader = {"f": F.POLL.value, "process": NOT_OURS, "session": 0, "record_index": 0}
+    given = {name: send[name] for name in ("topic", "partition", "offset", "value")}
+    received = given | {"type": "ok", "isolation": "read_committed", "final": False} | reader | late
+    member = {"group": "inputs", "member_id": "m"}
+    return [
+        *(
+            row | unknown if row["f"] == F.COMMIT and row["txn"] == send["txn"] else row
+            for row in rows
+            if not is_raw(row)
+        ),
+        received | {"op_id": NOT_OURS - 2, "group": "late"},
+        *(
+            received | member | {"op_id": NOT_OURS - 1 + n, "txn": txn}
+            for n, txn in enumerate((send["txn"], other))
         ),
     ]
 
@@ -94,7 +127,10 @@ def _may_have_been_given_anything(row: Row) -> bool:
 
 CLAUSES: Clauses = {
     "two committed transactions of a group consumed one input": by(
-        "consumed-twice", consume_twice, consume_twice_beside_a_seek
+        "consumed-twice",
+        consume_twice,
+        consume_twice_beside_a_seek,
+        consume_twice_after_a_lost_commit,
     ),
     "a group moves past an input that only aborted transactions consumed": by(
         "consumed-never", lose_an_effect

@@ -50,6 +50,9 @@ BEGIN: Row = {"f": "begin", **TXN, **BY_P}
 FIVE_SECONDS = [COMES(100), FROM(101, BEGIN), FROM(102, S(1, 0, **TXN)), FROM(106, FENCED)]
 """A transaction that was begun at 101 s and refused as fenced at 106 s."""
 
+OPEN = FIVE_SECONDS[:3]
+"""The same transaction without an end."""
+
 OF_X: Row = {"transactional_id": "x"}
 UNCLEAN = TOPIC('{"unclean.leader.election.enable": "true"}')
 
@@ -134,6 +137,22 @@ VALID: Valid = {
         [S(1, 0, **TXN), GIVES(1), COMMIT | {"type": "fail"}, RAW(1, 0)]
     ),
     "InitProducerId returned two epochs in turn": [GIVES(1), GIVES(2), RAW(1, 0)],
+    "a producer of another transactional id comes": (
+        [*OPEN, COMES(104, transactional_id="q"), FROM(106, COMMIT)]
+    ),
+    "the successor's InitProducerId had not returned when the request began": (
+        [*OPEN, COMES(104, t_complete_ns=107 * SECOND), FROM(106, ABORT)]
+    ),
+    "a successor commits a transaction of its own": [
+        *OPEN,
+        COMES(104, process=2),
+        FROM(105, BEGIN, txn=2, process=2),
+        FROM(106, S(2, 2, txn=2, process=2)),
+        FROM(107, COMMIT, txn=2, process=2),
+    ],
+    "a client ends an empty transaction without a request, after a successor came": (
+        [*OPEN[:2], COMES(104), FROM(106, COMMIT)]
+    ),
 }
 
 INVALID: Invalid = {
@@ -196,6 +215,22 @@ INVALID: Invalid = {
     "a fenced producer receives the next epoch": (
         [GIVES(1), GIVES(2, asked="epoch", asked_offset=0), RAW(1, 0)],
         [("zombie-rejoins", (0, 1))],
+    ),
+    "a transaction is committed after a successor came": (
+        [*OPEN, COMES(104), FROM(106, COMMIT)],
+        [("superseded-producer", (3, 4))],
+    ),
+    "a transaction is committed after the second of two successors had come first": (
+        [*OPEN, COMES(103, t_complete_ns=109 * SECOND), COMES(104), FROM(106, COMMIT)],
+        [("superseded-producer", (4, 5))],
+    ),
+    "a producer writes to another partition after a successor came": (
+        [*OPEN, COMES(104), FROM(106, S(2, 0, **TXN, **THERE)), FROM(107, FENCED)],
+        [("superseded-producer", (3, 4))],
+    ),
+    "a transaction without records gets an offset after a successor came": (
+        [*OPEN[:2], COMES(104), FROM(106, SENDS_OFFSET(5))],
+        [("superseded-producer", (2, 3))],
     ),
     "InitProducerId returned one epoch twice": (
         [GIVES(1), GIVES(1), RAW(1, 0)],

@@ -91,6 +91,32 @@ def end_though_fenced(rows: list[Row], rng: Random) -> list[Row] | None:
     return _with_successor(rows, rng, victims)
 
 
+def go_on_after_a_successor(rows: list[Row], rng: Random) -> list[Row] | None:
+    """Plant an anomaly: just before a record or the end of a transaction was requested,
+    InitProducerId returned to another producer of its transactional id. Nobody tells the ids and
+    epochs of producers."""
+    begins = {row["txn"]: row for row in rows if row["f"] == F.BEGIN}
+    filled = {row["txn"] for row in rows if is_acked(row)}
+    ends = (F.COMMIT, F.ABORT)
+    victims = [
+        row
+        for row in rows
+        if row.get("txn") in begins
+        and (is_acked(row) or (row["f"] in ends and row["type"] == "ok" and row["txn"] in filled))
+        and row["t_invoke_ns"] - 1 > begins[row["txn"]]["t_complete_ns"]
+    ]
+    if not victims:
+        return None
+    victim = rng.choice(victims)
+    came = _answered(NOT_OURS, 0, victim["t_invoke_ns"] - 1)
+    of_id = {"transactional_id": begins[victim["txn"]]["transactional_id"]}
+    untold = {"producer_id": None, "producer_epoch": None}
+    return [
+        row | untold if row["f"] in (F.INIT_PRODUCER, F.SEND_OFFSETS) else row
+        for row in [*(row for row in rows if not is_raw(row)), came | of_id]
+    ]
+
+
 def give_an_epoch_again(rows: list[Row], rng: Random) -> list[Row] | None:
     """Plant an anomaly: InitProducerId returns the same epoch to two clients."""
     given = [row for row in rows if row["f"] == F.INIT_PRODUCER]
@@ -236,6 +262,9 @@ CLAUSES: Clauses = {
     ),
     "a transaction is ended in an older epoch than InitProducerId had returned": by(
         "zombie-ends", end_though_fenced
+    ),
+    "a transaction goes on after another producer of its transactional id has come": by(
+        "superseded-producer", go_on_after_a_successor
     ),
     "InitProducerId returns an epoch that was known before": by(
         "reused-epoch", give_an_epoch_again

@@ -7,17 +7,8 @@ from typing import ClassVar
 import polars as pl
 
 from linearizability.checkers.base import Checker, Needs, Scope, describe
-from linearizability.evidence.fencing import (
-    BEHIND,
-    EARLY,
-    ENDED,
-    GIVEN,
-    OFFSETS,
-    PAIRS,
-    REJOINED,
-    REPLACED,
-    WROTE,
-)
+from linearizability.evidence.fencing import BEHIND, EARLY, GIVEN, PAIRS, REJOINED, REPLACED, WROTE
+from linearizability.evidence.successors import ENDED, OFFSETS, OUTLIVED
 
 REUSED = "reused-epoch"
 KINDS = {
@@ -29,6 +20,9 @@ KINDS = {
     REJOINED: "zombie-rejoins",
 }
 TOO_EARLY, OTHER_ID = "fenced-early", "other-producer-id"
+SUPERSEDED = "superseded-producer"
+REQUESTS = (WROTE, OFFSETS, ENDED, OUTLIVED, REJOINED, EARLY, REPLACED)
+"""The kinds of rows that are each one check."""
 
 
 class Fencing(Checker):
@@ -39,6 +33,9 @@ class Fencing(Checker):
       epoch was known: to write a record of a transaction to any partition, to commit an offset in a
       transaction, to end a transaction, or to get a new epoch in exchange for its own (KIP-360;
       recorders leave out the epoch of a repeated request, which may be accepted).
+    - The broker accepts a record, an offset or the end of a transaction by a request that was
+      invoked after InitProducerId had returned to a newer producer of its transactional id
+      (`successors`), whatever the epochs.
     - A send that nobody acknowledged is appended after a newer epoch was known, since it follows a
       record that was sent only then.
     - InitProducerId returns an epoch that was known before.
@@ -58,7 +55,8 @@ class Fencing(Checker):
     Source: KIP-98, "Transactional Guarantees" (zombie fencing);
     ProducerAppendInfo.checkProducerEpoch; TransactionCoordinator. Counted: records and markers that
     follow another of their producer id; the partitions that transactions wrote to, the offsets that
-    they sent, their ends; epochs that InitProducerId accepted, and its answers about a producer id
+    they sent, their ends, and once more those of transactions whose producer had a successor;
+    epochs that InitProducerId accepted, and its answers about a producer id
     that other rows also name.
     """
 
@@ -89,19 +87,26 @@ class Fencing(Checker):
             "producer_epoch",
         )
         replaced = events.filter(pl.col("kind") == REPLACED)
+        superseded = events.filter((pl.col("kind") == OUTLIVED) & pl.col("known_op").is_not_null())
+        outlived = pl.format(
+            "transaction {} went on, by a request that began after InitProducerId had returned to a"
+            " newer producer of its transactional id",
+            "txn",
+        )
         return pl.concat(
             [
                 describe(found, where, kinds, ["asked_op", "newest_op"], _message(), "broker"),
                 describe(replaced, where, OTHER_ID, ["known_op", "asked_op"], other, "broker"),
                 describe(early, where, TOO_EARLY, ["asked_op", "known_op"], fenced, "broker"),
+                describe(
+                    superseded, where, SUPERSEDED, ["known_op", "asked_op"], outlived, "broker"
+                ),
             ]
         )
 
     def checked(self, events: pl.LazyFrame) -> pl.LazyFrame:
         is_later = pl.col("known_ns").count().over("producer_id") > 1
-        is_request = pl.col("kind").is_in([WROTE, OFFSETS, ENDED, REJOINED, EARLY, REPLACED]) | (
-            (pl.col("kind") == GIVEN) & is_later
-        )
+        is_request = pl.col("kind").is_in(REQUESTS) | ((pl.col("kind") == GIVEN) & is_later)
         return events.select(
             checked=pl.col("pairs").filter(pl.col("kind") == PAIRS).sum() + is_request.sum()
         )

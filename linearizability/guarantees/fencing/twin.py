@@ -27,7 +27,7 @@ def fencing(rows: list[Row]) -> Found:
         if epoch < newest or (kind == "reused-epoch" and epoch == newest):
             first = min(u[4] for u in out if u[2] == newest)
             found.add((kind, tuple(sorted({asked[1], first[1]})), place))
-    return found | _other_producers(rows) | _fenced_early(rows)
+    return found | _other_producers(rows) | _fenced_early(rows) | _superseded(rows)
 
 
 def _other_producers(rows: list[Row]) -> Found:
@@ -60,6 +60,38 @@ def _other_producers(rows: list[Row]) -> Found:
         if is_recent and last["producer_epoch"] + raised < 2**15 - 2:
             ops = tuple(sorted({last["op_id"], init["op_id"]}))
             found.add(("other-producer-id", ops, init["place"]))
+    return found
+
+
+def _superseded(rows: list[Row]) -> Found:
+    """Return an anomaly for each transaction whose end or sending of offsets, or whose last send to
+    a partition, was requested after InitProducerId had returned to a producer that came after the
+    transaction began."""
+    found: Found = set()
+    answered = [r for r in rows if r["type"] == "ok" and r["t_complete_ns"] is not None]
+    inits = [r for r in answered if r["f"] == "init_producer" and r["transactional_id"] is not None]
+    for begin in answered:
+        if begin["f"] != "begin" or begin["txn"] is None:
+            continue
+        later = [
+            r
+            for r in inits
+            if r["transactional_id"] == begin["transactional_id"]
+            and r["t_invoke_ns"] > begin["t_complete_ns"]
+        ]
+        if not later:
+            continue
+        known_ns, known_op = min((r["t_complete_ns"], r["op_id"]) for r in later)
+        own = [r for r in answered if r["txn"] == begin["txn"]]
+        sends: dict[Any, Row] = {}
+        for row in sorted(filter(is_acked, own), key=lambda r: (r["t_invoke_ns"], r["op_id"])):
+            sends[row["place"]] = row
+        filling = [*sends.values(), *(r for r in own if r["f"] == "send_offsets")]
+        ends = [r for r in own if r["f"] in ("commit", "abort")] if filling else []
+        for row in filling + ends:
+            if row["t_invoke_ns"] > known_ns:
+                ops = tuple(sorted({row["op_id"], known_op}))
+                found.add(("superseded-producer", ops, row["place"]))
     return found
 
 

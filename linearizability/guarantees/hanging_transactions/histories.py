@@ -41,6 +41,12 @@ def AT(second: int) -> Row:
     return {"t_invoke_ns": second * 10**9, "t_complete_ns": second * 10**9}
 
 
+def OPEN(second: int) -> Row:
+    """Return a leader's answer before the final phase, at this second, with the last stable offset
+    0."""
+    return SAYS(1, last_stable_offset=0, **AT(second))
+
+
 VALID: Valid = {
     "a leader names a last stable offset above a transaction whose commit was just requested": (
         [S(1, 0, **TXN, **AT(1)), COMMIT | AT(3), SAYS(2, last_stable_offset=2, **AT(3))]
@@ -120,10 +126,12 @@ VALID: Valid = {
         COMMIT | AT(3),
         SAYS(1, last_stable_offset=1, **AT(4)),
     ],
-    "the transaction is open during the run, when its coordinator may be away": [
-        S(1, 0, **TXN),
-        SAYS(1, last_stable_offset=0, t_invoke_ns=2 * QUARTER, t_complete_ns=2 * QUARTER),
-    ],
+    "a transaction stays open for less than a minute after its commit": (
+        [S(1, 0, **TXN, **AT(1)), COMMIT | AT(2), OPEN(61)]
+    ),
+    "a transaction is open within its time-out and Kafka's delays, before the final phase": (
+        [INIT, BEGIN, S(1, 0, **TXN, **AT(1)), OPEN(70)]
+    ),
 }
 
 INVALID: Invalid = {
@@ -173,6 +181,18 @@ INVALID: Invalid = {
             SAYS(1, last_stable_offset=1, **AT(60)),
         ],
         [("committed-too-late", (2, 3))],
+    ),
+    "a transaction is open a minute after its commit was acknowledged, before the final phase": (
+        [S(1, 0, **TXN, **AT(1)), COMMIT | AT(2), OPEN(30), OPEN(70), OPEN(80)],
+        [("open-after-its-end", (0, 3))],
+    ),
+    "a transaction is open long after its time-out, before the final phase": (
+        [INIT, BEGIN, S(1, 0, **TXN, **AT(1)), OPEN(80), OPEN(90)],
+        [("open-after-its-time-out", (2, 3))],
+    ),
+    "a transaction is open for longer than any time-out allows, before the final phase": (
+        [S(1, 0, **TXN), OPEN(30 * 60)],
+        [("open-after-its-time-out", (0, 1))],
     ),
     "a transaction is open for longer than any time-out allows": (
         [

@@ -88,6 +88,26 @@ def hang_beyond_the_time_out(rows: list[Row], rng: Random) -> list[Row] | None:
     return _stuck_at(rows, rng, in_transactions, 60 + 10 + 61)
 
 
+def hang_after_the_end_midway(rows: list[Row], rng: Random) -> list[Row] | None:
+    """Plant an anomaly: as `hang_after_the_end`, but the leader is asked before the final phase."""
+    return _midway(hang_after_the_end(rows, rng))
+
+
+def hang_beyond_the_time_out_midway(rows: list[Row], rng: Random) -> list[Row] | None:
+    """Plant an anomaly: as `hang_beyond_the_time_out`, but the leader is asked before the final
+    phase, and the transaction's end was never acknowledged."""
+    ended = {row["txn"] for row in rows if row["f"] in (F.COMMIT, F.ABORT) and row["type"] == "ok"}
+    still_open = [
+        row for row in rows if is_acked(row) and row["txn"] is not None and row["txn"] not in ended
+    ]
+    return _midway(_stuck_at(rows, rng, still_open, 60 + 10 + 61))
+
+
+def _midway(rows: list[Row] | None) -> list[Row] | None:
+    """Return the rows with the last one, an answer, before the final phase, or None for None."""
+    return None if rows is None else [*rows[:-2], rows[-1] | {"final": False}]
+
+
 def name_stable_while_open(rows: list[Row], rng: Random) -> list[Row] | None:
     """Plant an anomaly: before a commit is requested, the leader names a last stable offset above a
     record of the transaction."""
@@ -206,6 +226,12 @@ CLAUSES: Clauses = {
     ),
     "in the final phase it stays longer than any producer's transaction.timeout.ms": by(
         "open-for-too-long", hang_beyond_the_time_out
+    ),
+    "before the final phase it stays for a minute after an acknowledged end, without a fault": by(
+        "open-after-its-end", hang_after_the_end_midway
+    ),
+    "before the final phase it stays longer than any transaction.timeout.ms, without a fault": by(
+        "open-after-its-time-out", hang_beyond_the_time_out_midway
     ),
     "an offset is stable above a record of an open transaction": by(
         "stable-while-open", name_stable_while_open, read_above_an_open_one

@@ -27,6 +27,8 @@ MARKERS_NS = 60 * 1_000_000_000
 PATIENCE_NS = 5 * 1_000_000_000
 """The nanoseconds allowed beyond what the settings allow, since machines are slow."""
 AHEAD = "stable-while-open"
+FINALLY = "open-for-too-long"
+AFTER_END, AFTER_TIME_OUT = "open-after-its-end", "open-after-its-time-out"
 LONGEST_TIMEOUT_MS = 15 * 60 * 1_000
 LONGEST_NS = LONGEST_TIMEOUT_MS * 1_000_000 + SWEEP_NS + MARKERS_NS
 """The longest time in nanoseconds that a transaction may last: transaction.max.timeout.ms is 15
@@ -45,6 +47,8 @@ class HangingTransactions(Checker):
       minute, and the end of the transaction was acknowledged a minute before, or the transaction
       has lasted longer than the largest transaction.timeout.ms of the run's producers, the sweep
       and a minute together.
+    - `open-after-its-end`, `open-after-its-time-out`: the same before the final phase. Faults in
+      the meantime excuse these (`overdue.py`).
     - `committed-too-late`: a commit was accepted that was requested later after a record's
       acknowledgement than the largest time-out, the sweep and 5 s together. Faults in between
       excuse this (`overdue.py`).
@@ -80,6 +84,13 @@ class HangingTransactions(Checker):
             .agg(proof=pl.col("read_op").min())
         )
         old = open_for_too_long(events, held_up)
+        when_found = (
+            pl.when("final")
+            .then(pl.lit(FINALLY))
+            .when("is_acknowledged")
+            .then(pl.lit(AFTER_END))
+            .otherwise(pl.lit(AFTER_TIME_OUT))
+        )
         ended_message = pl.format(
             "the last stable offset is still {}, the first offset of a transaction that has ended",
             "last_stable_offset",
@@ -111,9 +122,7 @@ class HangingTransactions(Checker):
         return pl.concat(
             [
                 describe(ended, KEY, "ended-but-open", operations, ended_message, "broker"),
-                describe(
-                    old, [*KEY, OFF_MS], "open-for-too-long", operations, old_message, "broker"
-                ),
+                describe(old, [*KEY, OFF_MS], when_found, operations, old_message, "broker"),
                 describe(
                     committed_late(events),
                     KEY,
@@ -146,26 +155,26 @@ def answers(events: pl.LazyFrame) -> pl.LazyFrame:
 
 
 def open_for_too_long(events: pl.LazyFrame, held_up: pl.LazyFrame) -> pl.LazyFrame:
-    """Return the answers of the final phase whose last stable offset is at a record of a
-    transaction that should have ended, with the first such record's send (proof) and transaction.
-    off_ms: how much later than the longest time-out allows, or NEVER if the end was
-    acknowledged."""
-    waiting = held_up.filter(pl.col("final")).join(
-        acknowledged(events), on=[*KEY, "last_stable_offset"]
-    )
-    asked_ns, finally_ns = pl.col("t_invoke_ns"), pl.col("final_ns") + MARKERS_NS
+    """Return the answers whose last stable offset is at a record of a transaction that should have
+    ended, with the first such record's send (proof) and transaction: all of the final phase, and
+    the first one for each transaction before it. off_ms: how much later than the longest time-out
+    allows, or NEVER if the end was acknowledged."""
+    waiting = held_up.join(acknowledged(events), on=[*KEY, "last_stable_offset"])
+    asked_ns, healed_ns = pl.col("t_invoke_ns"), pl.when("final").then("final_ns")
+    quiet_ns = healed_ns.fill_null(pl.col("sent_ns")) + MARKERS_NS
     longest_ns = pl.col("longest_ns") + SWEEP_NS + MARKERS_NS
-    beyond_ns = asked_ns - pl.col("sent_ns") - longest_ns.fill_null(LONGEST_NS)
-    is_acknowledged = (asked_ns > pl.col("end_ns") + MARKERS_NS) & (asked_ns > finally_ns)
-    is_over = (asked_ns - pl.col("sent_ns") > longest_ns) & (asked_ns > finally_ns + SWEEP_NS)
-    return (
+    lasted_ns = asked_ns - pl.col("sent_ns")
+    beyond_ns = lasted_ns - longest_ns.fill_null(LONGEST_NS)
+    is_acknowledged = (asked_ns > pl.col("end_ns") + MARKERS_NS) & (asked_ns > quiet_ns)
+    is_over = (lasted_ns > longest_ns) & (asked_ns > quiet_ns + SWEEP_NS)
+    found = (
         waiting.filter(
-            is_acknowledged.fill_null(False)
-            | is_over.fill_null(False)
-            | (asked_ns - pl.col("sent_ns") > LONGEST_NS)
+            is_acknowledged.fill_null(False) | is_over.fill_null(False) | (lasted_ns > LONGEST_NS)
         )
         .group_by(*KEY, "op_id", "last_stable_offset")
         .agg(
+            pl.col("final").first(),
+            pl.col("t_invoke_ns").first(),
             proof=pl.col("send_op").min(),
             is_acknowledged=is_acknowledged.any(),
             high_watermark=pl.col("high_watermark").min(),
@@ -177,6 +186,9 @@ def open_for_too_long(events: pl.LazyFrame, held_up: pl.LazyFrame) -> pl.LazyFra
             .otherwise(beyond_ns.max() // 1_000_000),
         )
     )
+    first = found.filter(~pl.col("final")).sort("t_invoke_ns", "op_id")
+    once = first.unique([*KEY, "last_stable_offset", "is_acknowledged"], keep="first")
+    return pl.concat([found.filter("final"), once])
 
 
 def committed_late(events: pl.LazyFrame) -> pl.LazyFrame:

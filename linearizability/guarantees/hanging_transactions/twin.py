@@ -8,6 +8,8 @@ from linearizability.twins.logs import of_producers, raw_reads
 
 def hanging_transactions(rows: list[Row]) -> Found:
     found: Found = set()
+    late: list[Any] = []
+    seen: set[Any] = set()
     for row in filter(is_leader_answer, rows):
         stable, end = row["last_stable_offset"], row["high_watermark"]
         if stable is None or stable >= end:
@@ -31,17 +33,26 @@ def hanging_transactions(rows: list[Row]) -> Found:
             (r["t_invoke_ns"] for r in rows if r["final"] and r["place"] == row["place"]), default=0
         )
         old = [
-            r["op_id"]
+            (r["op_id"], kind)
             for r in rows
             if is_acked(r)
             and r["txn"] is not None
             and r["place"] == row["place"]
             and r["offset"] == stable
-            and _is_late(rows, r, row["t_invoke_ns"], final_ns)
+            and (kind := _late_kind(rows, r, row, final_ns))
         ]
-        if old and row["final"]:
-            numbers = tuple(sorted({min(old), row["op_id"]}))
-            found.add(("open-for-too-long", numbers, row["place"]))
+        if old:
+            kind = min(kind for _, kind in old)  # an acknowledged end comes first
+            if row["final"]:
+                kind = "open-for-too-long"
+            numbers = tuple(sorted({min(old)[0], row["op_id"]}))
+            late.append((kind, numbers, row["place"], stable, row["t_invoke_ns"], row["op_id"]))
+    late.sort(key=lambda each: each[4:])
+    for kind, numbers, place, stable, *_ in late:
+        is_first = (kind, place, stable) not in seen
+        seen.add((kind, place, stable))
+        if is_first or kind == "open-for-too-long":
+            found.add((kind, numbers, place))
     return found | _committed_late(rows) | _stable_while_open(rows)
 
 
@@ -114,15 +125,17 @@ def _committed_late(rows: list[Row]) -> Found:
     }
 
 
-def _is_late(rows: list[Row], send: Row, asked_ns: int, final_ns: int) -> bool:
-    """Return whether the transaction must have had its markers when the leader was asked: its end
-    was acknowledged, or its time-out was over, long enough before."""
+def _late_kind(rows: list[Row], send: Row, answer: Row, final_ns: int) -> str | None:
+    """Return the kind of anomaly if the transaction must have had its markers when the leader gave
+    this answer, or None: its end was acknowledged, or its time-out was over, long enough before."""
     second = 10**9
-    if send["end_ns"] is not None and asked_ns > max(send["end_ns"], final_ns) + 60 * second:
-        return True
+    asked_ns, healed_ns = answer["t_invoke_ns"], final_ns if answer["final"] else 0
+    if send["end_ns"] is not None and asked_ns > max(send["end_ns"], healed_ns) + 60 * second:
+        return "open-after-its-end"
     may_last_ns = longest_ns(rows)
     if may_last_ns is not None:
-        over_ns = max(send["t_complete_ns"] + may_last_ns, final_ns)
+        over_ns = max(send["t_complete_ns"] + may_last_ns, healed_ns)
         if asked_ns > over_ns + 70 * second:
-            return True
-    return bool(asked_ns - send["t_complete_ns"] > 970 * second)
+            return "open-after-its-time-out"
+    is_over = asked_ns - send["t_complete_ns"] > 970 * second
+    return "open-after-its-time-out" if is_over else None
