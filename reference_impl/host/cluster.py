@@ -14,7 +14,6 @@ from __future__ import annotations
 import asyncio
 import os
 import signal
-import socket
 import sys
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
@@ -28,8 +27,8 @@ from reference_impl.core.configs.keys import BadConfig
 from reference_impl.core.log.directories.data_directory import DataDirectory, uuid_text
 from reference_impl.host.disk import Disk
 from reference_impl.host.settings.properties import write_private
+from reference_impl.host.tcp.ports import HOST, free_ports
 
-HOST = "127.0.0.1"
 VOTERS_USUAL, NODES_MAX = 3, 99
 STOP_S = 20.0
 INCOMPLETE = 1
@@ -225,8 +224,4 @@ def _ports(first: int, count: int) -> list[int]:
         raise BadConfig(f"--port {first}: these nodes need {count} ports, the last at most 65535")
     if first:
         return list(range(first, first + count))
-    with ExitStack() as stack:
-        sockets = [stack.enter_context(socket.socket()) for _ in range(count)]
-        for each in sockets:
-            each.bind((HOST, 0))
-        return [int(each.getsockname()[1]) for each in sockets]
+    return free_ports(count)

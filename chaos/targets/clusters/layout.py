@@ -15,7 +15,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from chaos.means.links import Link
-from chaos.means.ports import free_ports
+from chaos.means.ports import free_ports, is_free
 from chaos.values.protocols import TargetError
 from chaos.world import Address
 
@@ -105,19 +105,23 @@ def plain(nodes: int) -> Layout:
 
 
 def proxied(nodes: int) -> Layout:
-    """Return a layout with proxies on a loopback network that no other cluster uses, claimed until
-    `release`. Raise TargetError if every such network is taken, NoFreePort if no port is free."""
+    """Return a layout with proxies on a loopback network that no other cluster or left proxy uses,
+    claimed until `release`. Raise TargetError if every such network is taken, NoFreePort if no port
+    is free."""
     # Choose ports that are free on every address: a process on 0.0.0.0 would take ours, too.
     found = free_ports(len(LISTENERS), "0.0.0.0")
     ports = {name: (found[i],) * nodes for i, name in enumerate(LISTENERS)}
     for network in NETWORKS:
         claim = socket.socket()
+        layout = Layout(nodes, ports, network, claim)
         try:
             claim.bind((f"127.{network}.255.253", _CLAIM_PORT))
         except OSError:
-            claim.close()
+            layout.release()
             continue
-        return Layout(nodes, ports, network, claim)
+        if is_free(*layout.proxy_api):  # a killed command's proxy outlives its claim
+            return layout
+        layout.release()
     raise TargetError(
         f"all {len(NETWORKS)} loopback networks are claimed by running clusters; stop one of them"
     )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import socket
 from pathlib import Path
 
 from chaos.targets.clusters import layout as layouts
@@ -55,6 +56,15 @@ def test_a_released_network_can_be_claimed_again() -> None:
     second = layouts.proxied(1)
     second.release()
     assert second.network is not None
+
+
+def test_the_network_of_a_proxy_that_was_left_running_is_passed_over() -> None:
+    first = layouts.proxied(1)
+    with socket.create_server(first.proxy_api):
+        first.release()
+        second = layouts.proxied(1)
+        second.release()
+    assert second.proxy_api != first.proxy_api
 
 
 def test_a_plain_cluster_has_distinct_ports_and_no_network() -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import socket
 import subprocess
 import sys
 import time
@@ -18,6 +17,7 @@ from reference_impl.core.configs.keys import BadConfig
 from reference_impl.core.quorum.metadata_log import TOPIC
 from reference_impl.core.quorum.snapshots.formatting import initial_voters
 from reference_impl.core.security.listeners import Endpoint
+from reference_impl.host.tcp.ports import free_ports
 from reference_impl.host.tests.test_serve import refused
 from reference_impl.robustness.process import PATIENCE_S, RawClient
 from reference_impl.wire import ApiKey, request_definition
@@ -63,7 +63,7 @@ def voters(port: int) -> set[int]:
 
 
 def test_a_second_controller_finds_the_first_and_becomes_a_voter(tmp_path: Path) -> None:
-    first, second = free_ports()
+    first, second = free_ports(2)
     bootstrap = f"controller.quorum.bootstrap.servers=127.0.0.1:{first}"
     owner = "--cluster-id", CLUSTER_ID
     with (
@@ -80,7 +80,7 @@ def test_a_second_controller_finds_the_first_and_becomes_a_voter(tmp_path: Path)
 
 
 def test_initial_controllers_elect_a_leader_among_them(tmp_path: Path) -> None:
-    ports = dict(zip((1, 2), free_ports(), strict=True))
+    ports = dict(zip((1, 2), free_ports(2), strict=True))
     named = ",".join(f"{n}@127.0.0.1:{ports[n]}:{DIRECTORIES[n]}" for n in ports)
     servers = ",".join(f"127.0.0.1:{port}" for port in ports.values())
     bootstrap = f"controller.quorum.bootstrap.servers={servers}"
@@ -93,14 +93,6 @@ def test_initial_controllers_elect_a_leader_among_them(tmp_path: Path) -> None:
             time.sleep(0.1)
     meta = (tmp_path / "2" / "meta.properties").read_text()
     assert f"directory.id={DIRECTORIES[2]}" in meta
-
-
-def free_ports() -> tuple[int, int]:
-    """Return two ports that are free at this moment."""
-    with socket.socket() as one, socket.socket() as other:
-        one.bind(("127.0.0.1", 0))
-        other.bind(("127.0.0.1", 0))
-        return one.getsockname()[1], other.getsockname()[1]
 
 
 def test_first_voters_are_named_as_kafka_names_them() -> None:

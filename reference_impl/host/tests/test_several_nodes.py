@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import random
 import signal
 import socket
 import subprocess
@@ -136,8 +137,10 @@ def test_a_port_that_is_taken_is_named(tmp_path: Path) -> None:
 
 
 def first_free_port(count: int) -> int:
-    """Return the first of `count` adjacent free ports, below those that the system hands out."""
-    for first in range(20_000, 32_000, count):
+    """Return the first of `count` adjacent free ports, at random, below those that the system hands
+    out."""
+    places = range(20_000, 32_000, count)
+    for first in random.sample(places, len(places)):
         with ExitStack() as held, suppress(OSError):
             for port in range(first, first + count):
                 held.enter_context(socket.create_server(("127.0.0.1", port)))

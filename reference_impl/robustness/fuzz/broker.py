@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import os
 import re
-import socket
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
+from reference_impl.host.tcp.ports import free_ports
 from reference_impl.robustness.process import PATIENCE_S, BrokerProcess, RawClient
 from reference_impl.robustness.usage import resident_bytes
 from reference_impl.wire import ApiKey, request_definition
@@ -69,7 +69,7 @@ class Broker:
     process, and waits until it is ready."""
 
     def __init__(self, data: Path) -> None:
-        controllers = Door("controllers", HOST, free_port())
+        controllers = Door("controllers", HOST, free_ports(1)[0])
         listeners = f"PLAINTEXT://{HOST}:0,CONTROLLER://{HOST}:{controllers.port}"
         config = CONFIG | {"listeners": listeners}
         options = [word for key, value in config.items() for word in ("--config", f"{key}={value}")]
@@ -144,12 +144,6 @@ def check_lines(lines: Sequence[str]) -> None:
         if not A_RECORD.match(line) or any(words in line for words in NEVER):
             following = "\n    ".join(lines[number : number + 80])
             raise Violation(f"the broker's log has\n    {following}")
-
-
-def free_port() -> int:
-    """Return a port at which nothing listens."""
-    with socket.create_server((HOST, 0)) as found:
-        return int(found.getsockname()[1])
 
 
 def with_apis(door: Door) -> Door:

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import socket
 import struct
 import threading
 import time
 from pathlib import Path
 
+from reference_impl.host.tcp.ports import free_ports
 from reference_impl.robustness.conversation import Conversation
 from reference_impl.robustness.process import PATIENCE_S, BrokerProcess, RawClient
 from reference_impl.wire import ApiKey, Struct, decode_response, encode_request
@@ -39,7 +39,7 @@ class Station:
     """Starts and kills the broker; clients wait here while it is down."""
 
     def __init__(self, data: Path, bug: str | None = None) -> None:
-        self.host, self.port = HOST, free_port()
+        self.host, self.port = HOST, free_ports(1)[0]
         self._data = data
         self._options = [
             word for key, value in CONFIG.items() for word in ("--config", f"{key}={value}")
@@ -81,13 +81,6 @@ class Station:
         """Wait until the broker is ready. Raise Broken if that takes far too long."""
         if not self._up.wait(PATIENCE_S):
             raise Broken(f"the broker does not come back within {PATIENCE_S} s")
-
-
-def free_port() -> int:
-    """Return a free port, which the broker gets at every start."""
-    with socket.socket() as probe:
-        probe.bind((HOST, 0))
-        return int(probe.getsockname()[1])
 
 
 class Link(Conversation):

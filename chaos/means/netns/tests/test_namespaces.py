@@ -7,9 +7,11 @@ The probes prove how the rules affect packets (chaos/probes).
 from __future__ import annotations
 
 import signal
+import socket
 import subprocess
 import sys
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import ExitStack, suppress
 from pathlib import Path
 from typing import cast
 
@@ -24,20 +26,36 @@ from chaos.means.netns.namespaces import NAMES, Namespaces
 
 WAIT_S = 180.0
 PORTS = {"CLIENT": 1, "INTERNAL": 2, "CONTROLLER": 3}
-NETWORK, OTHER_NETWORK = 61, 62  # clusters claim 64 to 126
-OWNER = f"""
-import signal
+NETWORKS = range(2, 64)  # clusters claim 64 to 126
+OWNER = """
+import signal, sys
 from chaos.means.netns.namespaces import Namespaces
-Namespaces.make({OTHER_NETWORK}, 1)
+Namespaces.make(int(sys.argv[1]), 1)
 print("made", flush=True)
 signal.pause()
 """
 needs_root = pytest.mark.needs("root", "netns")
 
 
+def claimed() -> Iterator[int]:
+    """Yield a network that no other test of this machine uses meanwhile."""
+    with ExitStack() as stack:
+        for network in NETWORKS:
+            claim = stack.enter_context(socket.socket())
+            with suppress(OSError):
+                claim.bind((f"127.{network}.255.253", 8474))
+                yield network
+                return
+        raise AssertionError("all networks for tests are claimed")
+
+
+network = pytest.fixture(claimed, name="network")
+other_network = pytest.fixture(claimed, name="other_network")
+
+
 @pytest.fixture
-def links() -> Iterator[NamespaceLinks]:
-    made = Namespaces.make(NETWORK, 3)
+def links(network: int) -> Iterator[NamespaceLinks]:
+    made = Namespaces.make(network, 3)
     yield NamespaceLinks(made, PORTS)
     made.remove()
 
@@ -61,7 +79,10 @@ def test_rules_are_set_when_they_are_settled_and_gone_when_healed(links: Namespa
     links.settle()
     assert rules(links, 1) == []
     assert len(rules(links, 2)) == 2
-    assert all(".61.1/32" in rule and "port 2 -j DROP" in rule for rule in rules(links, 2))
+    assert all(
+        f".{links.namespaces.network}.1/32" in rule and "port 2 -j DROP" in rule
+        for rule in rules(links, 2)
+    )
     (refusal,) = rules(links, 3)
     assert f"{links.namespaces.harness}/32" in refusal
     assert "REJECT" in refusal
@@ -87,27 +108,29 @@ def test_what_needs_proxies_is_refused_in_a_sentence(links: NamespaceLinks) -> N
 
 @needs_root
 def test_the_next_command_removes_those_of_a_killed_owner_and_nobody_elses(
-    links: NamespaceLinks, capsys: pytest.CaptureFixture[str]
+    links: NamespaceLinks, other_network: int, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    owner = subprocess.Popen([sys.executable, "-c", OWNER], stdout=subprocess.PIPE, text=True)
+    command = [sys.executable, "-c", OWNER, str(other_network)]
+    owner = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
     assert owner.stdout is not None
     assert owner.stdout.readline() == "made\n"
     namespaces.remove_leftovers()
-    assert there_are(OTHER_NETWORK)  # its owner lives
+    assert there_are(other_network)  # its owner lives
     owner.send_signal(signal.SIGKILL)
     owner.communicate(timeout=WAIT_S)
-    assert there_are(OTHER_NETWORK)
+    assert there_are(other_network)
     leftovers.remove()
     assert "2 network namespace(s)" in capsys.readouterr().err
-    assert not there_are(OTHER_NETWORK)
-    assert there_are(NETWORK)
+    assert not there_are(other_network)
+    assert there_are(links.namespaces.network)
 
 
 @needs_root
-def test_namespaces_go_with_their_interpreter() -> None:
+def test_namespaces_go_with_their_interpreter(network: int) -> None:
     program = OWNER.replace("signal.pause()", "")
-    subprocess.run([sys.executable, "-c", program], timeout=WAIT_S, check=True)
-    assert not there_are(OTHER_NETWORK)
+    command = [sys.executable, "-c", program, str(network)]
+    subprocess.run(command, timeout=WAIT_S, check=True)
+    assert not there_are(network)
 
 
 @needs_root
@@ -229,7 +252,7 @@ def test_rules_that_could_not_be_taken_away_are_by_the_next_heal(
         given.update((node, list(lines)) for node, lines in rules)
 
     monkeypatch.setattr(Namespaces, "set_rules", set_rules)
-    links = NamespaceLinks(Namespaces(NETWORK, 3), PORTS)
+    links = NamespaceLinks(Namespaces(61, 3), PORTS)
     links.cut("internal-1-2", "blackhole")
     links.settle()
     assert given[2]

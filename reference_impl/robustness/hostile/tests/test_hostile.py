@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from conformance.target import certificates
-from reference_impl.robustness.fuzz.broker import free_port
+from reference_impl.host.tcp.ports import free_ports
 from reference_impl.robustness.hostile import attacks
 from reference_impl.robustness.hostile.witness import Place, Witness
 from reference_impl.robustness.process import Address, BrokerProcess, RawClient
@@ -78,7 +78,7 @@ def test_requests_that_take_long_keep_nobody_waiting(
 @contextlib.contextmanager
 def with_tls(data: Path) -> Iterator[tuple[BrokerProcess, Place]]:
     """Run a broker with a plain listener and one with TLS. Yield it and the latter's place."""
-    port = free_port()
+    port = free_ports(1)[0]
     certificate = certificates.for_loopback()
     config = (
         f"listeners=PLAIN://127.0.0.1:0,TLS://127.0.0.1:{port}",
