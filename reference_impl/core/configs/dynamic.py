@@ -12,7 +12,7 @@ import re
 from collections.abc import Mapping
 
 from reference_impl.core.configs.broker import KNOWN_CONFIGS, BrokerConfig
-from reference_impl.core.configs.idle import ALTERABLE, IDLE_THROTTLES
+from reference_impl.core.configs.idle import ALTERABLE, IDLE_THROTTLES, WITHOUT_EFFECT
 from reference_impl.core.configs.keys import (
     LONG_MAX,
     BadConfig,
@@ -102,7 +102,9 @@ def check_dynamic(overrides: Mapping[str, str], in_force: BrokerConfig) -> None:
         if name.startswith(PREFIX) or (name in KNOWN_CONFIGS and name not in DYNAMIC)
     )
     if fixed:
-        raise BadConfig(f"Cannot update these configs dynamically: {fixed}; restart the broker")
+        idle = ", ".join(name for name in fixed if name in WITHOUT_EFFECT)
+        advice = f"{idle}: without effect on this broker" if idle else "restart the broker"
+        raise BadConfig(f"Cannot update these configs dynamically: {fixed}; {advice}")
     for name, text in overrides.items():
         key_of_broker(name).check(text)
     for name in _THREADS:

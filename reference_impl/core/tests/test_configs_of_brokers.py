@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 
+from reference_impl.core.configs.broker import BrokerConfig
+from reference_impl.core.configs.dynamic import check_dynamic
+from reference_impl.core.configs.keys import BadConfig
 from reference_impl.core.controller.config_changes import check_node_exists
 from reference_impl.core.refused import Refused
 from reference_impl.core.tests.replicated_cluster import ReplicatedCluster
@@ -53,3 +58,21 @@ def test_a_controller_refuses_the_configuration_of_a_node_that_does_not_exist() 
     check_node_exists(controller, "1")
     with pytest.raises(Refused, match="BROKER_ID_NOT_REGISTERED"):
         check_node_exists(controller, "7")
+
+
+@pytest.mark.parametrize(
+    ("name", "advice"),
+    [
+        ("num.io.threads.of.nobody", None),
+        ("log.dirs", "restart the broker"),
+        ("metric.reporters", "metric.reporters: without effect on this broker"),
+    ],
+)
+def test_a_key_that_no_running_broker_takes_is_refused_with_what_to_do(
+    name: str, advice: str | None
+) -> None:
+    if advice is None:
+        check_dynamic({name: "1"}, BrokerConfig.of({}))
+        return
+    with pytest.raises(BadConfig, match=f"{re.escape(advice)}$"):
+        check_dynamic({name: "1"}, BrokerConfig.of({}))
