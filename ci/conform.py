@@ -157,8 +157,8 @@ def _written_at(path: Path) -> int | None:
 def _run(
     command: Sequence[str], children: list[subprocess.Popen[str]], *, quiet: bool
 ) -> tuple[int, str]:
-    """Return pytest's exit status and its stderr. pytest is added to `children`; it gets its own
-    process group."""
+    """Run pytest in a process group of its own, and add it to `children`. Return its exit status
+    and its stderr. quiet: its standard output goes to our standard error."""
     child = subprocess.Popen(
         command,
         stdout=sys.stderr if quiet else None,

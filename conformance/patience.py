@@ -61,9 +61,10 @@ class Patience:
         self._case = case
 
     def awaited_s(self, state: str, usual_s: float, least_s: float | None = None) -> float:
-        """Return how long to wait for a state, such as "the group becomes Empty": less each time
-        that the target has not reached it in this case, or in any since it last did. least_s: the
-        shortest wait, by default LEAST_AWAITED_S."""
+        """Return how many seconds to wait for a state, such as "the group becomes Empty". Shorten
+        usual_s for each time that the target missed the state in this case, or in a row in all
+        cases, but not below least_s (LEAST_AWAITED_S by default; a usual_s that is lower stays as
+        it is). Then lengthen the result as `settling_s` does."""
         least_s = LEAST_AWAITED_S if least_s is None else least_s
         missed = max(self._missed[case, kind_of(state)] for case in ("", self._case))
         shortened_s = max(usual_s / MISSED_DIVISOR**missed, min(usual_s, least_s))

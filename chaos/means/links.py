@@ -141,8 +141,8 @@ class Links:
         return self._links[name]
 
     def is_troubled(self, name: str) -> bool:
-        """Return whether a fault was put on this link since the last `heal`, even if that
-        failed."""
+        """Return whether a fault was put on this link, or was attempted, since the last successful
+        `heal`."""
         return name in self._troubled
 
     def cut(self, name: str, how: How) -> None:

@@ -168,7 +168,8 @@ def _is_gone(
     left = log_end(address, name)
     if left >= acknowledged:
         raise ProbeFailed(
-            f"the log ended at offset {acknowledged}, and after the loss of power at {left}"
+            f"the loss of power took no record away: the log ended at offset {acknowledged} before"
+            f" it, and at {left} after it"
         )
     return f"the log ended at offset {acknowledged}, and after the loss of power at {left}"
 

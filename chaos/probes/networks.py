@@ -154,7 +154,7 @@ def a_node_is_far_away(site: Site) -> str:
 
 def many_bytes_take_long(site: Site) -> str:
     """Prove that half a second's worth of bytes takes NARROW_LEAST_MS or more over a narrow link,
-    and less after the heal. Return what was seen."""
+    and less time once the link is healed. Return what was seen."""
     cluster = cast(SmallCluster, site.cluster)
     with site.struck(NarrowLinks(2, rate_kb_s=2 * NARROW_KB, where="nodes")):
         took_ms = cluster.send(1, 2, NARROW_KB * 1024)
@@ -165,8 +165,8 @@ def many_bytes_take_long(site: Site) -> str:
             )
     if (well_ms := cluster.send(1, 2, NARROW_KB * 1024)) >= took_ms:
         raise ProbeFailed(
-            f"sending {NARROW_KB} KiB took {took_ms} ms over the narrow link, and still"
-            f" {well_ms} ms after the heal"
+            f"the heal did not restore the link: sending {NARROW_KB} KiB took {took_ms} ms while it"
+            f" was narrow, and {well_ms} ms after the heal; it must be faster then"
         )
     return f"sending {NARROW_KB} KiB took {took_ms} ms, and {well_ms} ms after the heal"
 

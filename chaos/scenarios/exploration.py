@@ -85,8 +85,8 @@ def _round(target: str, rng: Random) -> list[Expectation]:
 
 
 def _scenario(target: str, workload: str, nemesis: str, rng: Random) -> Scenario | None:
-    """Return one combination with random settings and a random seed, or with default settings if
-    the random ones do not fit. Return None if the combination cannot run."""
+    """Return one combination with random settings and a random seed, or with default settings and
+    the same seed if the random ones do not fit. Return None if the combination cannot run."""
     seed = rng.randrange(1 << 30)
     chosen = SETTINGS[0] if rng.random() < PLAIN_SHARE else rng.choice(SETTINGS)
     for settings in (chosen, SETTINGS[0]):

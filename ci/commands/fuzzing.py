@@ -60,9 +60,10 @@ class Attacked:
 def attack(
     attacked: Attacked, seconds: float | None, seed: int, frames: Sequence[str], steps: str | None
 ) -> int:
-    """Fuzz the target for this long, or send again what a run has reported. Return the exit status:
-    0 if nothing is wrong; 1 if something is, or the target does not come back. Raise UsageError if
-    an option is unusable, or the target cannot be started."""
+    """Fuzz the target for so many seconds or, if `seconds` is None, send again the frames or steps
+    that a run has reported. Return the exit status: 0 if nothing is wrong; 1 if something is, or
+    the target does not come back. Raise UsageError if seconds come with frames or steps, an option
+    is unusable, or the target cannot be started."""
     from chaos.means import leftovers
     from chaos.values.protocols import TargetError
     from ci.conform import check_writable

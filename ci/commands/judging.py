@@ -141,9 +141,9 @@ def _fuzz(path: Path | None, seeds: range) -> int:
 def _seeds_done(
     seeds: int, clock: Callable[[], float] = time.monotonic, what: str = "self-test"
 ) -> Callable[[int], None]:
-    """Return a function that prints how many seeds are done: on a terminal by updating one line,
-    else by a new line at the start, for each twentieth of them, and at least every LINE_EVERY_S
-    seconds."""
+    """Return a function that prints on standard error how many seeds are done. On a terminal it
+    updates one line. Otherwise it prints a new line at the start, after every 5 % of the seeds, at
+    the end, and if LINE_EVERY_S seconds have passed since the last line."""
     told, told_at = 0, clock()
 
     def say(done: int) -> None:

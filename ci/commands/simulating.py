@@ -18,7 +18,7 @@ def sim(
     ] = 1,
     jobs: Annotated[int, typer.Option(min=1, max=64, help="Number of processes.")] = 1,
     minutes: Annotated[
-        float | None, typer.Option(help="Begin no schedule after this time.")
+        float | None, typer.Option(help="Begin no schedule later than this after the start.")
     ] = None,
     bug: Annotated[str | None, typer.Option(help="Plant a bug (touchstone bugs --list).")] = None,
     runs: RunsOption = Path("runs"),

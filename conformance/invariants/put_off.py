@@ -61,9 +61,9 @@ class PutOff:
         return None
 
     def tell(self, error: BaseException) -> None:
-        """Note that a case that counts has failed by this error; then a broken invariant of its
-        kind fails no case about another API any more. A case that runs again, or that a setting
-        makes unsupported, has told nothing."""
+        """Remember that a case has failed by this error. If it is a BrokenInvariant, one of the
+        same kind fails no case about another API from now on. Do not call this for a case that will
+        run again, or that a setting makes unsupported."""
         if isinstance(error, BrokenInvariant):
             self._told.add(kind_of(error.what))
 

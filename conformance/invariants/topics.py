@@ -17,8 +17,9 @@ OTHER_LEADER = (ErrorCode.NOT_LEADER_OR_FOLLOWER, ErrorCode.FENCED_LEADER_EPOCH)
 
 
 def produced(version: int, asked: Struct, answer: Struct) -> None:
-    """Require of each partition without an error an offset, no record errors, and a time and a log
-    start of at least -1; of each record error, the number of a record."""
+    """Require of each partition without an error: a base offset of at least 0, no record errors,
+    and a log append time and a log start offset of at least -1. Require of each record error a
+    batch index of at least 0."""
     for found in rows(answer, "responses partition_responses"):
         if found.error_code == NONE:
             expect_that(found.base_offset >= 0, "base offset", ">= 0", found.base_offset)

@@ -223,7 +223,10 @@ def _connect(address: Address, timeout_s: float) -> socket.socket:
             f"{where} accepts no connection within {timeout_s:g} s; look at the "
             "address and at firewalls"
         ) from problem
-    raise Unreachable(f"{where} cannot be reached: {problem}") from problem
+    raise Unreachable(
+        f"{where} cannot be reached: {problem}; check the address, the network and, if the address"
+        " asks for TLS or a login, those settings"
+    ) from problem
 
 
 def _resolved(address: Address, timeout_s: float) -> Iterable[Any]:

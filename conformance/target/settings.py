@@ -103,6 +103,5 @@ def require_auto_creation(wire: Wire) -> None:
     (auto.create.topics.enable)."""
     told = broker_setting(wire, "auto.create.topics.enable")
     if told != "true":
-        raise Unsupported(
-            f"auto.create.topics.enable is {told or 'not told'} here; the case needs true"
-        )
+        what = f"is {told} here" if told else "is not revealed by the broker"
+        raise Unsupported(f"auto.create.topics.enable {what}; the case needs true")

@@ -109,9 +109,10 @@ def within(reads: pl.DataFrame, spans: Spans) -> pl.DataFrame:
 
 
 def reads_between(events: pl.LazyFrame) -> pl.LazyFrame:
-    """Return each record of one transaction that another one read, with its INSTANTS. events: those
-    of one or more whole partitions. Left out are records whose value was sent twice, since their
-    writer is not known, and polls that began after their transaction's commit request."""
+    """Return each record of one transaction that another transaction read under read_committed,
+    with its INSTANTS. events: those of one or more whole partitions. Leave out records whose value
+    was sent twice, since their writer is not known, and polls that began after the reading
+    transaction had requested its commit."""
     writers = (
         events.filter(IS_SEND & pl.col("value").is_not_null())
         .select(*KEY, "value", "txn", "op_id", writer_ns=_INSTANT)

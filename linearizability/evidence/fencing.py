@@ -272,10 +272,11 @@ def pairs(events: pl.LazyFrame) -> pl.LazyFrame:
 
 
 def written(events: pl.LazyFrame) -> pl.LazyFrame:
-    """Return the sends of each transaction, partition and epoch: the first that was acknowledged,
-    and the last request that was invoked before all of its records were appended. That is the send
-    itself or, for one that nobody acknowledged, an acknowledged send of a record before it in the
-    log. Only records that were sent once, and that raw reads show in one epoch, count."""
+    """Return one row for each transaction, partition and epoch. known_ns, known_op: its first
+    acknowledgement. asked_ns, asked_op: the latest request that was certainly invoked before its
+    last record was appended: a send of its own or, if nobody acknowledged that one, an acknowledged
+    send of a record at a lower offset. Count only records that were sent once, and that raw reads
+    show in one epoch."""
     shown = (
         events.filter(IS_RAW & pl.col("control").is_null() & NAMES_EPOCH)
         .group_by(*KEY, "value")

@@ -70,8 +70,9 @@ COLUMNS_READ = (
 
 
 class LostPolls(NamedTuple):
-    """The lost polls and sessions of a history. spans: group, process, begun_ns, ended_ns of each
-    lost poll. sessions: the columns SESSIONS."""
+    """The lost polls of a history, and the sessions of the groups that have any. spans: group,
+    process, begun_ns, ended_ns of each lost poll. sessions: when each of those sessions was first
+    seen (the columns SESSIONS)."""
 
     spans: pl.DataFrame
     sessions: pl.DataFrame

@@ -13,9 +13,10 @@ AT = pl.coalesce("t_complete_ns", "t_invoke_ns")
 
 
 def with_positions(pauses: pl.LazyFrame, rows: pl.LazyFrame) -> pl.LazyFrame:
-    """Return the pauses with the positions that members had set before the end of each.
-    before_start: the offset below the highest position, where the group may have gone on purpose;
-    untold_ns: the last time at which a member began at an offset that the history does not tell."""
+    """Add two columns to each pause, from the positions that members set before its end.
+    before_start: the highest such position minus 1; the group may have skipped the offsets up to it
+    on purpose. untold_ns: the last time at which a member began at an offset that the history does
+    not record."""
     place = ["group", "topic", "partition"]
     is_untold = START.is_null()
     positions = (
@@ -35,9 +36,10 @@ def with_positions(pauses: pl.LazyFrame, rows: pl.LazyFrame) -> pl.LazyFrame:
 
 
 def owed(rows: pl.LazyFrame) -> pl.LazyFrame:
-    """Return topic, partition, acked (the offset), known_ns and sent_op of the plain records that
-    every reader of the partition must receive: no transaction writes there, compaction removes
-    nothing, and the record is at or above the highest log start."""
+    """Return topic, partition, acked (the offset), known_ns (when the acknowledgement came) and
+    sent_op (the operation that sent it) of the plain records that every reader of the partition
+    must receive: no transaction writes there, compaction removes nothing, and the record is at or
+    above the highest log start."""
     place = ["topic", "partition"]
     unsure = rows.filter((IS_SEND & pl.col("txn").is_not_null()) | pl.col("key").is_not_null())
     starts = rows.group_by(place).agg(start=pl.col("log_start").max().fill_null(0))

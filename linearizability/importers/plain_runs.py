@@ -120,8 +120,9 @@ class PlainRuns:
         return _Run(whole, np.array(numbers), time_ns, len(earlier), found, made)
 
     def _times(self, found: Tokens, earlier: int) -> Numbers | None:
-        """Return the time of each line of the run, as it is taken, or None if indexes do not grow,
-        times go back or one is of another year."""
+        """Return the time of each line after the first `earlier` ones, raised where necessary so
+        that each is at least 1 ns after the one before. Return None if an index does not grow, a
+        time goes back, or the last line is a year or more after the first event."""
         index, time, reader = found.index[earlier:], found.time[earlier:], self.reader
         if index[0] <= reader.index or (np.diff(index) <= 0).any():
             return None

@@ -67,7 +67,10 @@ def _scram(access: Access, versions: dict[int, int]) -> Generator[bytes, bytes |
         raise LoginRefused("the broker's first message of SCRAM cannot be read") from error
     final = yield from _authenticate(access, versions, proof)
     if bytes(final.auth_bytes) != exchange.server_signature():
-        raise LoginRefused("the broker does not know the password: its signature is wrong")
+        raise LoginRefused(
+            "the server's SCRAM signature is wrong: it does not know this user's password, so it"
+            " may not be your broker; check the address"
+        )
     return _lifetime_ms(final)
 
 

@@ -87,6 +87,7 @@ def response_definition(api_key: int, kafka_version: str = LATEST) -> Definition
 
 @lru_cache(None)
 def api_keys(kafka_version: str = LATEST) -> tuple[int, ...]:
-    """Return the API keys of this Kafka version, in ascending order."""
+    """Return the API keys of this Kafka version, in ascending order. Raise ValueError for a version
+    without tables."""
     kinds = _by_api_key(kafka_version)
     return tuple(sorted(key for kind, key in kinds if kind == "request"))

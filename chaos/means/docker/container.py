@@ -203,7 +203,8 @@ class Container:
             self._handle.stop(timeout=max(1, round(timeout_s)))
 
     def remove(self) -> None:
-        """Kill the container, and remove it with its writable layer."""
+        """Kill the container, and remove it with its anonymous volumes. Do nothing if it is already
+        gone."""
         with asking(f"remove {self.name}"):
             remove(self._handle)
 
@@ -259,8 +260,8 @@ class Container:
 
 
 def remove(handle: Any) -> None:
-    """Remove a container, given as an object of Docker's SDK, whatever its state, with its writable
-    layer."""
+    """Remove a container, given as an object of Docker's SDK, and its anonymous volumes, even if it
+    runs or is paused. Do nothing if it is already gone."""
     import docker.errors
 
     with suppress(docker.errors.NotFound):

@@ -105,9 +105,9 @@ def plain(nodes: int) -> Layout:
 
 
 def proxied(nodes: int) -> Layout:
-    """Return a layout with proxies on a loopback network that no other cluster or left proxy uses,
-    claimed until `release`. Raise TargetError if every such network is taken, NoFreePort if no port
-    is free."""
+    """Return a layout with proxies on a loopback network that no other cluster or leftover proxy
+    uses, claimed until `release`. Raise TargetError if every such network is taken, NoFreePort if
+    no port is free."""
     # Choose ports that are free on every address: a process on 0.0.0.0 would take ours, too.
     found = free_ports(len(LISTENERS), "0.0.0.0")
     ports = {name: (found[i],) * nodes for i, name in enumerate(LISTENERS)}

@@ -91,7 +91,9 @@ class ForeignProcess:
         return not self._ended
 
     def _is_starting(self) -> bool:
-        """Return whether the start command has run but the pid file does not exist yet."""
+        """Return whether the node may still be starting: its start command is running or has
+        succeeded, there is no pid file yet, fewer than START_GRACE_S have passed, and nobody has
+        ended the node."""
         young = time.monotonic() < self._started_s + START_GRACE_S
         return young and not self._ended and self._status() in (None, 0) and not self.pid
 

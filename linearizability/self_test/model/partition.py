@@ -140,7 +140,8 @@ class Partition:
 
     def compact(self, dress: Callable[[int | None], Dress], tombstones_go: bool) -> None:
         """Mark the records that a cleaner removes below the last stable offset: aborted ones, all
-        but the last of each key and, with tombstones_go, tombstones."""
+        but the last of each key and, with tombstones_go, tombstones. dress: a function from a
+        record's value to its key and whether it is a tombstone."""
         last: dict[str | None, Entry] = {}
         decided = [e for e in self.log[: self.last_stable_offset] if e.control is None]
         for entry in decided:

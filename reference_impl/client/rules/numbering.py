@@ -9,8 +9,9 @@ LOST = frozenset({ErrorCode.UNKNOWN_PRODUCER_ID, ErrorCode.OUT_OF_ORDER_SEQUENCE
 
 
 def is_later(sequence: int, other: int) -> bool:
-    """Return whether a sequence number comes after another of the same partition: 0 follows
-    2^31 - 1, and every number follows -1, which means that there was none."""
+    """Return whether a sequence number comes less than 2^30 after another of the same partition.
+    Numbers wrap: 0 follows 2^31 - 1. -1 means that there is none yet; the first numbers follow
+    it."""
     return 0 < (sequence - other) % SEQUENCES < SEQUENCES // 2
 
 

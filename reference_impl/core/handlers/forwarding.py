@@ -110,9 +110,10 @@ def decide(broker: Broker, request: Request) -> Iterator[Effect]:
 def decision(broker: Broker, request: Request) -> Generator[Effect, Any, Effect]:
     """Let the controller of this node handle the request. Return the effect that ends it, once
     everything in the metadata log up to now is committed, since the answer may depend on a decision
-    made for another request. An unexpected exception becomes UNKNOWN_SERVER_ERROR. Raise
-    Refused(NOT_CONTROLLER) if this controller is not active, or if the decision may be lost because
-    another has taken over."""
+    made for another request. Answer requests about the quorum itself (`tells_of_no_decision`) at
+    once, on any controller. Let a handler's Refused or StorageError pass; any other exception
+    becomes UNKNOWN_SERVER_ERROR. Raise Refused(NOT_CONTROLLER) if this controller is not active, or
+    if the decision may be lost because another has taken over."""
     controller, epoch = broker.controller, broker.quorum.active_epoch
     api = controller.apis[request.api_key]
     if epoch is None and not api.tells_of_no_decision:

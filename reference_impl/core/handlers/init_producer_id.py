@@ -72,8 +72,8 @@ def check(broker: Broker, request: Request) -> None:
 
 
 def check_access(broker: Broker, request: Request) -> None:
-    """Raise Refused unless the client may use its transactional id or, without one, may write to
-    some topic, which is enough to be an idempotent producer (KIP-679)."""
+    """Raise Refused unless the client may use its transactional id. Without one, it must be allowed
+    to write to some topic (KIP-679), or to be an idempotent producer of the cluster."""
     access, transactional_id = broker.access, request.body.transactional_id
     if transactional_id is not None:
         access.require(request, WRITE_TRANSACTIONAL_ID, transactional_id)

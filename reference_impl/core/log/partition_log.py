@@ -322,7 +322,8 @@ class PartitionLog(ReadableLog):
     # -- keeping -------------------------------------------------------------------------------
 
     def flush_is_due(self, now_ms: int) -> bool:
-        """Return whether unsynced records are older than `flush.ms`."""
+        """Return whether there are unsynced records, and the last flush (or the opening of the log)
+        was `flush.ms` or more ago."""
         waited_ms = now_ms - self._flush_state.last_flush_ms
         return waited_ms >= self.config.flush_ms and self.recovery_point < self._log_end_offset
 

@@ -69,7 +69,8 @@ class Intake:
         self._let_read_on()
 
     def _let_read_on(self) -> None:
-        """Resume the oldest request, and as many of those that wait as there is room for."""
+        """Resume the oldest of all incomplete requests if it waits, even without room; then, while
+        there is room, the others in the order in which they began to wait."""
         oldest = next(iter(self._held), None)
         if oldest is not None and oldest in self._waiting:
             self._resume(oldest)

@@ -132,8 +132,8 @@ def _doubled(random: Random, pieces: list[Piece], _flexible: bool) -> bytes:
 
 
 def _resized(random: Random, pieces: list[Piece], flexible: bool) -> bytes:
-    """Return the bytes with one length or count that contradicts the content, or with added tags if
-    there is none."""
+    """Return the bytes with one length or count changed so that it contradicts the content. If
+    there is none, add tagged fields, or random bytes at the end of a message without tags."""
     sized = [at for at, piece in enumerate(pieces) if piece.kind in ("length", "count")]
     if not sized:
         return _with_tags(random, pieces, flexible)

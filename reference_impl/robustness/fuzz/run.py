@@ -96,8 +96,9 @@ class Fuzz:
             raise Violation(f"the witness: {self.witness.failure}")
         if self.witness.longest_cpu_s > WAIT_CPU_S_MAX:
             raise Violation(
-                f"the witness waited while the broker used {self.witness.longest_cpu_s:.2f} s of"
-                f" CPU time; at most {WAIT_CPU_S_MAX:g} s"
+                "the well-behaved client (the witness) waited for a response while the broker used"
+                f" {self.witness.longest_cpu_s:.2f} s of CPU time; at most {WAIT_CPU_S_MAX:g} s are"
+                " allowed"
             )
 
     def finish(self) -> None:

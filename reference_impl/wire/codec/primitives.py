@@ -264,9 +264,9 @@ def checked_count(count: int, nullable: bool, item_size: int, left: int) -> None
 
 
 def join_parts(out: list[Any], begin: int) -> None:
-    """Replace the parts from `begin` on with one, unless a sender treats some of them specially:
-    the parts of millions of numbers and short strings take fifty times the memory of their bytes.
-    """
+    """Join the parts from `begin` on into one, since the parts of millions of numbers and short
+    strings take fifty times the memory of their bytes. Change nothing if one of them is not
+    `bytes`: a sender may treat it specially."""
     parts = out[begin:]
     if all(type(part) is bytes for part in parts):
         out[begin:] = [b"".join(parts)]

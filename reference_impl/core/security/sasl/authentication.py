@@ -95,8 +95,9 @@ class Session:
 
     @property
     def may_begin(self) -> bool:
-        """Return whether a handshake is allowed now: after authentication only where sessions
-        expire, and not too often."""
+        """Return whether a handshake is allowed now: before authentication or after the session
+        expired, but not during an exchange or after a refusal; while authenticated only if the
+        session expires, and not too soon after the renewal before."""
         if not self.is_in:
             return self.state in (State.NEW, State.KNOWS_VERSIONS, State.EXPIRED)
         return self.may_renew and self.lifetime_ms is not None

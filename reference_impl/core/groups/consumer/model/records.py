@@ -95,7 +95,8 @@ def target_record(
 
 
 def target_epoch_record(group_id: str, epoch: int, timestamp_ms: int) -> KeyValue:
-    """Return the record of the group epoch for which the target was computed."""
+    """Return the record of the group epoch for which the target was computed. timestamp_ms: when it
+    was computed."""
     return _group_key("TargetAssignmentMetadata", group_id), definition(
         "ConsumerGroupTargetAssignmentMetadataValue"
     ).new(assignment_epoch=epoch, assignment_timestamp=timestamp_ms)
