@@ -200,9 +200,9 @@ def ends_of_transactions(history: pl.LazyFrame) -> pl.LazyFrame:
 
 def delivered_transactions(history: pl.LazyFrame) -> pl.DataFrame:
     """Return the numbers (txn) of the transactions that were asked to commit, of which no end was
-    acknowledged, and of which a read_committed reader received a record by an answer that came
-    after that request. Only values that were sent to their partition once count. history: all rows,
-    with topic ids."""
+    acknowledged, and of which a read_committed reader received a record by a successful poll that
+    ended after that request. Only values that were sent to their partition once count. history: all
+    rows, with topic ids."""
     is_commit = pl.col("f") == F.COMMIT.value
     undecided = (
         history.filter(pl.col("f").is_in([F.COMMIT.value, F.ABORT.value]))
@@ -214,11 +214,12 @@ def delivered_transactions(history: pl.LazyFrame) -> pl.DataFrame:
     if asked.is_empty():
         return asked.select("txn")
     record = [*PARTITION, "value"]
-    sends = history.filter(IS_SEND & pl.col("value").is_not_null()).select(*record, "txn")
+    may_exist = pl.col("value").is_not_null() & (pl.col("type") != Type.FAIL.value)
+    sends = history.filter(IS_SEND & may_exist).select(*record, "txn")
     own = collect(sends.join(asked.lazy(), on="txn"))
     once = sends.join(own.lazy(), on=record, how="semi").group_by(record).len()
     found = (
-        history.filter(IS_DATA & READS_COMMITTED)
+        history.filter(IS_DATA & IS_OK & READS_COMMITTED)
         .select(*record, given_ns="t_complete_ns")
         .join(own.lazy(), on=record)
         .join(once.filter(pl.col("len") == 1), on=record, how="semi")

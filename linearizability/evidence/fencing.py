@@ -17,8 +17,8 @@ kinds of rows:
   (`other_producers`);
 - `early`: a commit was refused as fenced although nothing can have fenced its producer
   (`early_aborts`);
-- `sent`, `succeeded`, `outlived`: what a transaction did after its producer had a successor
-  (`successors`).
+- `sent`, `succeeded`, `resumed`, `outlived`: what a transaction did after its producer had a
+  successor (`successors`).
 
 known_ns: when an answer first proved the epoch. asked_ns: when the last request was invoked (of
 `wrote`: before the last record was appended).
@@ -32,13 +32,15 @@ from typing import Any
 import polars as pl
 
 from linearizability.evidence.early_aborts import fenced_early
-from linearizability.evidence.removals import IS_TOPIC, setting
+from linearizability.evidence.removals import ALLOWS_UNCLEAN
 from linearizability.evidence.successors import (
     ENDED,
     OFFSETS,
+    RESUMED,
     SENT,
     SUCCEEDED,
     of_succeeded,
+    resumed,
     sent,
     succeeded,
 )
@@ -101,9 +103,9 @@ def of_logs(events: pl.LazyFrame) -> pl.LazyFrame:
 
 def of_requests(events: pl.LazyFrame) -> pl.LazyFrame:
     """Return the rows (COLUMNS) about coordinators: what InitProducerId, TxnOffsetCommit and EndTxn
-    accepted (`given`, `rejoined`, `replaced`, `succeeded`, `offsets`, `ended`), and the commits
-    that were refused as fenced without a reason (`early`). The rows of transactions' ends have no
-    epoch yet."""
+    accepted (`given`, `rejoined`, `replaced`, `succeeded`, `offsets`, `ended`), the transactions
+    that may have ended before (`resumed`), and the commits that were refused as fenced without a
+    reason (`early`). The rows of transactions' ends have no epoch yet."""
     kind = pl.col("f").cast(pl.String).replace_strict(_KIND_OF_REQUEST, return_dtype=pl.String)
     kind = (
         pl.when((kind == OFFSETS) & ~NAMES_EPOCH.fill_null(False))
@@ -135,9 +137,10 @@ def of_requests(events: pl.LazyFrame) -> pl.LazyFrame:
     )
     early = pl.LazyFrame(fenced_early(events), schema={name: COLUMNS[name] for name in OF_EARLY})
     early = early.with_columns(kind=pl.lit(EARLY), topic_id=pl.lit(NO_TOPIC_ID))
-    successors = succeeded(events).with_columns(topic_id=pl.lit(NO_TOPIC_ID))
+    of_txns = pl.concat([succeeded(events), resumed(events)], how="diagonal_relaxed")
+    of_txns = of_txns.with_columns(topic_id=pl.lit(NO_TOPIC_ID))
     return pl.concat(
-        [told, rejoined(events), other_producers(events), _whole(early), _whole(successors)]
+        [told, rejoined(events), other_producers(events), _whole(early), _whole(of_txns)]
     )
 
 
@@ -151,10 +154,9 @@ def other_producers(events: pl.LazyFrame) -> pl.LazyFrame:
     inits = events.filter(
         is_init & pl.col("transactional_id").is_not_null() & pl.col("t_complete_ns").is_not_null()
     )
-    is_unclean = setting("unclean.leader.election.enable").str.to_lowercase() == "true"
     run = events.select(
         raised=2 * (pl.col("txn").n_unique() + pl.col("f").is_in(REQUESTS).sum().cast(pl.Int64)),
-        is_unclean=(IS_TOPIC & is_unclean.fill_null(False)).any(),
+        is_unclean=ALLOWS_UNCLEAN.any(),
     )
     former = inits.sort("t_complete_ns", "op_id").select(
         "transactional_id",
@@ -215,10 +217,10 @@ def rejoined(events: pl.LazyFrame) -> pl.LazyFrame:
 
 def told_of_producers(rows: pl.LazyFrame) -> pl.LazyFrame:
     """Return the rows, with each end of a transaction (`ended`) completed by the producer id and
-    newest epoch that the transaction's `wrote` and `offsets` rows show, and with the rows `sent`
-    and `succeeded` replaced by `outlived`. Drop an end for which they show no producer id, or two.
-    known_ns and known_op of ends become null: an end proves no epoch that is not known without
-    it."""
+    newest epoch that the transaction's `wrote` and `offsets` rows show, and with the rows `sent`,
+    `succeeded` and `resumed` replaced by `outlived`. Drop an end for which they show no producer
+    id, or two. known_ns and known_op of ends become null: an end proves no epoch that is not known
+    without it."""
     is_end = pl.col("kind") == ENDED
     epochs = (
         rows.filter(pl.col("kind").is_in([WROTE, OFFSETS]) & pl.col("txn").is_not_null())
@@ -233,7 +235,7 @@ def told_of_producers(rows: pl.LazyFrame) -> pl.LazyFrame:
     ends = rows.filter(is_end).drop("producer_id", "producer_epoch").join(epochs, on="txn")
     # An end tells of no epoch that is not known without it.
     ends = ends.with_columns(known_ns=pl.lit(None), known_op=pl.lit(None))
-    others = rows.filter(~pl.col("kind").is_in([ENDED, SENT, SUCCEEDED]))
+    others = rows.filter(~pl.col("kind").is_in([ENDED, SENT, SUCCEEDED, RESUMED]))
     return pl.concat([others, _whole(ends), _whole(of_succeeded(rows))])
 
 

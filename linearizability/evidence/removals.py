@@ -34,6 +34,10 @@ def setting(name: str) -> pl.Expr:
     return pl.col("settings").str.json_path_match(f"$['{name}']")
 
 
+ALLOWS_UNCLEAN = IS_TOPIC & (
+    setting("unclean.leader.election.enable").str.to_lowercase() == "true"
+).fill_null(False)
+"""Whether the row lets its topic elect leaders that are not in sync."""
 IS_COMPACTED = setting("cleanup.policy").str.contains("compact").fill_null(False)
 """Whether a topic row allows compaction."""
 

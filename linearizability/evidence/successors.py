@@ -1,21 +1,57 @@
-"""Find the requests of transactions whose producer had a successor: another InitProducerId of their
-transactional id, requested and answered after the transaction began. By then the coordinator has
-aborted the transaction and fenced its producer.
+"""Find the requests of transactions whose producer had a successor: another process's
+InitProducerId of their transactional id, requested after the producer's own had returned. When it
+returns, the coordinator has ended the transaction and fenced its producer.
 
 Part of `fencing_evidence`. Unlike its epochs, this needs neither raw reads nor producer ids.
 """
 
 from __future__ import annotations
 
+from bisect import bisect_right
+from collections import defaultdict
+from collections.abc import Iterator
+from typing import Any, NamedTuple
+
 import polars as pl
 
-from linearizability.history import PARTITION, F
+from linearizability.evidence.removals import ALLOWS_UNCLEAN
+from linearizability.history import PARTITION, F, Type
 from linearizability.ingest import IS_OK, KEY
+from linearizability.plans import collect
 from linearizability.reads.inferred_log import ACKNOWLEDGED
 
-SENT, SUCCEEDED, OUTLIVED = "sent", "succeeded", "outlived"
+SENT, SUCCEEDED, RESUMED, OUTLIVED = "sent", "succeeded", "resumed", "outlived"
 OFFSETS, ENDED = "offsets", "ended"
 REQUEST = ("txn", *PARTITION, "offset", "asked_ns", "asked_op")
+OK = Type.OK.value
+
+
+class Turn(NamedTuple):
+    """A Begin or InitProducerId with a transactional id. Its fields are the columns that are read,
+    in their order."""
+
+    f: str
+    type: str
+    op_id: int
+    txn: int | None
+    transactional_id: str
+    process: int
+    t_invoke_ns: int
+    t_complete_ns: int | None
+
+
+class Successor(NamedTuple):
+    """The successor of a transaction's producer. known_ns, known_op: when and by which operation its
+    InitProducerId had returned. asked_ns: when the transaction's own process asked for its next
+    epoch, or None. Requests in between come from a fenced producer."""
+
+    txn: int
+    known_ns: int
+    known_op: int
+    asked_ns: int | None
+
+
+SUCCESSORS = dict.fromkeys(Successor._fields, pl.Int64)
 
 
 def sent(events: pl.LazyFrame) -> pl.LazyFrame:
@@ -34,54 +70,82 @@ def sent(events: pl.LazyFrame) -> pl.LazyFrame:
     )
 
 
+def resumed(events: pl.LazyFrame) -> pl.LazyFrame:
+    """Return txn of the transactions of which an end had an unknown or failed outcome. A client may
+    then answer the next end itself, without a request."""
+    is_end = pl.col("f").is_in([F.COMMIT.value, F.ABORT.value])
+    ended = events.filter(is_end & ~IS_OK & pl.col("txn").is_not_null())
+    return ended.select("txn", kind=pl.lit(RESUMED)).unique()
+
+
 def succeeded(events: pl.LazyFrame) -> pl.LazyFrame:
-    """Return txn, known_ns and known_op of the first InitProducerId that returned to a successor of
-    each transaction's producer: it was requested when the transaction had begun."""
-    is_named = IS_OK & pl.col("transactional_id").is_not_null()
-    named = events.filter(is_named & pl.col("t_complete_ns").is_not_null())
-    begun = named.filter((pl.col("f") == F.BEGIN.value) & pl.col("txn").is_not_null())
-    first_ns = pl.col("t_complete_ns").cum_min().over("transactional_id")
-    is_first = pl.col("t_complete_ns") == first_ns
-    inits = (
-        named.filter(pl.col("f") == F.INIT_PRODUCER.value)
-        .sort("t_invoke_ns", "op_id", descending=True)
-        .select(
-            "transactional_id",
-            came_ns="t_invoke_ns",
-            known_ns=first_ns,
-            known_op=pl.when(is_first).then("op_id").forward_fill().over("transactional_id"),
-        )
+    """Return a row (SUCCESSORS) for each transaction whose producer had a successor. Return none if
+    any topic allows unclean elections, after which a coordinator may have forgotten the newer
+    producer, and a leader its markers."""
+    is_turn = pl.col("f").is_in([F.BEGIN.value, F.INIT_PRODUCER.value])
+    rows = events.filter(is_turn & pl.col("transactional_id").is_not_null()).select(
+        pl.col("f").cast(pl.String), pl.col("type").cast(pl.String), *Turn._fields[2:]
     )
-    return (
-        begun.select("txn", "transactional_id", began_ns="t_complete_ns")
-        .sort("began_ns")
-        .join_asof(
-            inits.sort("came_ns", maintain_order=True),
-            left_on="began_ns",
-            right_on="came_ns",
-            by="transactional_id",
-            strategy="forward",
-            allow_exact_matches=False,
-            check_sortedness=False,
-        )
-        .filter(pl.col("known_ns").is_not_null())
-        .select("txn", "known_ns", "known_op", kind=pl.lit(SUCCEEDED))
-    )
+    told = collect(rows.sort("t_invoke_ns", "op_id"))
+    if collect(events.filter(ALLOWS_UNCLEAN).select(pl.len())).item():
+        told = told.clear()
+    found = pl.LazyFrame(list(_successors(list(_turns(told)))), schema=SUCCESSORS, orient="row")
+    return found.with_columns(kind=pl.lit(SUCCEEDED))
+
+
+def _turns(told: pl.DataFrame) -> Iterator[Turn]:
+    return (Turn(*row) for row in told.iter_rows())
+
+
+def _successors(turns: list[Turn]) -> Iterator[Successor]:
+    """Yield the successors of the transactions that these turns, in order of invocation, begin."""
+    inits: dict[Any, list[Turn]] = defaultdict(list)
+    for turn in turns:
+        if turn.f == F.INIT_PRODUCER.value:
+            inits[turn.transactional_id].append(turn)
+            inits[turn.transactional_id, turn.process].append(turn)
+    for begin in turns:
+        if begin.f != F.BEGIN.value or begin.type != OK or begin.txn is None:
+            continue
+        own = inits[begin.transactional_id, begin.process]
+        at = bisect_right(own, begin.t_invoke_ns, key=_asked)
+        ready_ns = own[at - 1].t_complete_ns if at and own[at - 1].type == OK else None
+        since_ns = begin.t_complete_ns if ready_ns is None else ready_ns
+        until_ns = own[at].t_invoke_ns if at < len(own) else None
+        if since_ns is None:
+            continue
+        everyone = inits[begin.transactional_id]
+        for init in everyone[bisect_right(everyone, since_ns, key=_asked) :]:
+            if until_ns is not None and init.t_invoke_ns >= until_ns:
+                break
+            if init.process != begin.process and init.type == OK and init.t_complete_ns is not None:
+                yield Successor(begin.txn, init.t_complete_ns, init.op_id, until_ns)
+                break
+
+
+def _asked(turn: Turn) -> int:
+    return turn.t_invoke_ns
 
 
 def of_succeeded(rows: pl.LazyFrame) -> pl.LazyFrame:
     """Return the accepted requests of transactions whose producer had a successor: REQUEST without
     its time, and known_op, the successor's InitProducerId if it had returned when the request was
-    invoked, else null. rows: all rows of `fencing_evidence`. An end counts only if its transaction
-    was not empty, since clients send no EndTxn for an empty one."""
-    successors = rows.filter(pl.col("kind") == SUCCEEDED).select("txn", "known_ns", "known_op")
+    invoked, else null. rows: all rows of `fencing_evidence`. An end counts only if the client
+    certainly sent it: its transaction was not empty, and no earlier end has an unknown outcome."""
+    successors = rows.filter(pl.col("kind") == SUCCEEDED).select(
+        "txn", "known_ns", "known_op", until_ns="asked_ns"
+    )
     is_filled = pl.col("kind").is_in([SENT, OFFSETS]).any().over("txn")
-    is_known = pl.col("known_ns") < pl.col("asked_ns")
+    is_resumed = (pl.col("kind") == RESUMED).any().over("txn")
+    is_known = (pl.col("known_ns") < pl.col("asked_ns")) & (
+        pl.col("asked_ns") < pl.col("until_ns")
+    ).fill_null(True)
     return (
-        rows.filter(pl.col("kind").is_in([SENT, OFFSETS, ENDED]) & pl.col("txn").is_not_null())
-        .filter(is_filled | (pl.col("kind") != ENDED))
+        rows.with_columns(is_sent=(is_filled & ~is_resumed) | (pl.col("kind") != ENDED))
+        .filter(pl.col("kind").is_in([SENT, OFFSETS, ENDED]) & pl.col("txn").is_not_null())
+        .filter("is_sent")
         .select(*REQUEST)
         .join(successors, on="txn")
         .with_columns(known_op=pl.when(is_known).then("known_op"), kind=pl.lit(OUTLIVED))
-        .drop("known_ns", "asked_ns")
+        .drop("known_ns", "asked_ns", "until_ns")
     )

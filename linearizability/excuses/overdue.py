@@ -134,6 +134,8 @@ OVERDUE: Mapping[tuple[str, str], Excuse] = {
     ("leader_epochs", "node-in-older-epoch"): Excuse(
         after_ns=lambda _: RECOVERED_NS, harmless=KEEP_LOGS
     ),
+    # A loss of power or an unclean election may take the newer producer from the coordinator.
+    ("fencing", "superseded-producer"): Excuse(harmless=KEEP_LOGS),
     # A replica that was away while a tombstone came and went keeps what it removed, and may lead.
     ("compaction", "key-resurrected"): Excuse(),
 }

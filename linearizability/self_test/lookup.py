@@ -104,6 +104,13 @@ def log_starts(rows: list[Row]) -> Mapping[int, int]:
     return starts
 
 
+def above_log_starts(rows: list[Row], among: list[Row]) -> list[Row]:
+    """Return those of the rows `among` that are above the highest known log start of their
+    partition, or whose partition's log still begins at 0."""
+    starts = log_starts(rows)
+    return [row for row in among if not 0 < starts[row["partition"]] >= row["offset"]]
+
+
 def log_end_of(rows: list[Row], partition: int) -> int:
     """Return an offset at or above the end of a partition's log, as far as the rows tell: 0 if they
     tell nothing of it."""

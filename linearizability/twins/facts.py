@@ -180,11 +180,11 @@ def _is_delivered(rows: list[Row], txn: int) -> bool:
         (r["place"], r["value"])
         for r in rows
         if is_data(r)
-        and r["isolation"] == "read_committed"
+        and (r["type"], r["isolation"]) == ("ok", "read_committed")
         and r["t_complete_ns"] is not None
         and r["t_complete_ns"] > min(asked)
     }
-    sends = [r for r in rows if r["f"] == "send" and r["value"] is not None]
+    sends = [r for r in rows if r["f"] == "send" and r["type"] != "fail" and r["value"] is not None]
     records = [(s["place"], s["value"]) for s in sends]
     own = {record for s, record in zip(sends, records, strict=True) if s["txn"] == txn}
     return any(records.count(record) == 1 for record in own & given)

@@ -74,9 +74,29 @@ VALID: Valid = {
     "a record of a commit of unknown outcome had been sent in another transaction, too": (
         [S(5, 8, txn=4), END("commit", 4), *UNKNOWN_TWICE, P(5, 9)]
     ),
+    "a poll that failed shows a record of a commit of unknown outcome": (
+        [*UNKNOWN_TWICE, P(5, 9, type="info")]
+    ),
     "a commit of unknown outcome was followed by an acknowledged abort": (
         [*UNKNOWN_TWICE, ABORT, P(6, 10)]
     ),
+    "a committed transaction had sent a lower offset than the record's": [
+        *TWICE[:1],
+        SENDS_OFFSET(0, process=1),
+        *TWICE[1:],
+    ],
+    "a committed transaction could not send the offset": [
+        *TWICE[:1],
+        SENDS_OFFSET(1, process=1, type="fail"),
+        *TWICE[1:],
+    ],
+    "a committed transaction received a later record, but sent only the offset of this one": [
+        P(1, 0, **MEMBER, **TXN),
+        ABORT,
+        P(2, 1, **MEMBER, txn=2),
+        SENDS_OFFSET(0, txn=2, process=1),
+        END("commit", 2),
+    ],
     "two groups consume the same record": [
         P(1, 0, **MEMBER, **TXN),
         COMMIT,
@@ -163,8 +183,16 @@ INVALID: Invalid = {
         [P(1, 0, **MEMBER, **TXN), ABORT, COMMITS(1, **MEMBER), ASKS(1)],
         [("consumed-never", (0, 3))],
     ),
+    "a reader received a record of the first transaction, of which an earlier send had failed": (
+        [S(5, None, **TXN, type="fail"), *UNKNOWN_TWICE, P(5, 9)],
+        [("consumed-twice", (1, 4))],
+    ),
     "a record is consumed again, although a reader received one that the first transaction sent": (
         [*UNKNOWN_TWICE, P(5, 9)],
+        [("consumed-twice", (0, 3))],
+    ),
+    "two committed transactions consume the same record and send the offset after it": (
+        [TWICE[0], SENDS_OFFSET(1, process=1), *TWICE[1:]],
         [("consumed-twice", (0, 3))],
     ),
     "two committed transactions consume the same record": (TWICE, [("consumed-twice", (0, 2))]),

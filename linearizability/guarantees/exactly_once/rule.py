@@ -37,7 +37,9 @@ class ExactlyOnce(Checker):
     group has in the end. Records that may have left the log are not judged.
 
     A transaction commits the positions of what it polled (KIP-447, sendOffsetsToTransaction), so
-    the next one continues after them; an aborted one leaves them unchanged. If the group is set
+    the next one continues after them; an aborted one leaves them unchanged. If the history shows
+    the offsets that it sent, it consumed only inputs below the highest one that was accepted. If
+    the group is set
     back by a lower offset committed outside of transactions, the inputs from there on may be
     consumed once more. After a seek of a member only that member may consume them once more, until
     it has sent or committed a position: then its successors may too. Inputs that a member sought
@@ -101,8 +103,7 @@ def consumed_twice(events: pl.LazyFrame) -> pl.LazyFrame:
     poll to the input or to an offset before it (times_set_back)."""
     input_of = [*GROUP, "offset", "value"]
     given = (
-        inputs(events)
-        .filter(IN_COMMITTED)
+        below_what_was_sent(inputs(events).filter(IN_COMMITTED), events)
         .select(*input_of, "txn", "op_id", "process")
         .filter(pl.col("txn").n_unique().over(input_of) > 1)
     )
@@ -114,6 +115,24 @@ def consumed_twice(events: pl.LazyFrame) -> pl.LazyFrame:
         given.join(set_back(events), on=GROUP, how="left")
         .group_by(*input_of, "txn", "op_id")
         .agg(times_set_back=(is_before & is_own).fill_null(False).sum())
+    )
+
+
+def below_what_was_sent(reads: pl.LazyFrame, events: pl.LazyFrame) -> pl.LazyFrame:
+    """Return the reads without those at or above the highest offset of their partition that their
+    transaction sent and the coordinator accepted. Keep all of a transaction that, as far as the
+    history shows, sent no offset of the partition."""
+    is_sent = (pl.col("f") == F.SEND_OFFSETS.value) & pl.col("txn").is_not_null()
+    sent = (
+        events.filter(is_sent)
+        .group_by(*GROUP, "txn")
+        .agg(is_sent=pl.lit(True), below=pl.col("offset").filter(IS_OK).max())
+    )
+    is_below = (pl.col("offset") < pl.col("below")).fill_null(False)
+    return (
+        reads.join(sent, on=[*GROUP, "txn"], how="left")
+        .filter(pl.col("is_sent").is_null() | is_below)
+        .drop("is_sent", "below")
     )
 
 
@@ -164,10 +183,16 @@ def without_effect(events: pl.LazyFrame) -> pl.LazyFrame:
         .unique([*GROUP, "offset", "value"], keep="first", maintain_order=True)
         .select(*of_era, "offset", "value", "op_id", after_op=pl.col("op_id") + 1)
     )
-    is_passing = (COUNTED & IN_COMMITTED) | (IS_POSITION & pl.col("offset").is_not_null())
+    is_position = IS_POSITION & pl.col("offset").is_not_null()
+    moving = pl.concat(
+        [
+            below_what_was_sent(events.filter(COUNTED & IN_COMMITTED), events),
+            events.filter(is_position),
+        ]
+    )
     is_further = (pl.col("offset") > pl.col("reach").shift(1).over(of_era)).fill_null(True)
     passing = (
-        events.filter(is_passing & pl.col("group").is_not_null() & pl.col("era").is_not_null())
+        moving.filter(pl.col("group").is_not_null() & pl.col("era").is_not_null())
         .sort("op_id", "offset", descending=True)
         .with_columns(reach=pl.col("offset").cum_max().over(of_era))
         .with_columns(later_op=pl.when(is_further).then("op_id"))

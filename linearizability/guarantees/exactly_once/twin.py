@@ -6,6 +6,19 @@ from linearizability.twins.facts import Found, Row, is_data, may_be_gone, operat
 from linearizability.twins.readings import groups_of, moves_of, polls_lost, seeks_of, standing
 
 
+def _is_below_what_was_sent(rows: list[Row], read: Row) -> bool:
+    """Return whether the read is below an offset that its transaction sent and the coordinator
+    accepted, or the transaction sent none of the partition."""
+    sent = [
+        r
+        for r in rows
+        if r["f"] == "send_offsets"
+        and (r["place"], r["group"], r["txn"]) == (read["place"], read["group"], read["txn"])
+    ]
+    good = [r["offset"] for r in sent if r["type"] == "ok" and r["offset"] is not None]
+    return not sent or any(read["offset"] < offset for offset in good)
+
+
 def _set_back(rows: list[Row], place: Any, group: str) -> list[tuple[int, int, Any, bool]]:
     """Return (offset, operation, seeker, whether the positions of the others) of each time that
     positions were set back. The seeker is the process that sought, or None if a commit outside of
@@ -51,7 +64,7 @@ def exactly_once(rows: list[Row]) -> Found:
     for (place, group), reads in groups_of(rows).items():
         inputs: dict[Any, list[Row]] = {}
         for row in reads:
-            if row["txn_outcome"] == "committed":
+            if row["txn_outcome"] == "committed" and _is_below_what_was_sent(rows, row):
                 back = [b for b in _set_back(rows, place, group) if _is_set_back(b, row)]
                 inputs.setdefault((row["offset"], row["value"], len(back)), []).append(row)
         for readers in inputs.values():
@@ -69,7 +82,9 @@ def _consumed_never(rows: list[Row]) -> Found:
             for r in here
             if is_data(r) and r["member_id"] is not None and r["txn_outcome"] != "aborted"
         }
-        passing = [r for r in reads if r["txn_outcome"] == "committed"]
+        passing = [
+            r for r in reads if r["txn_outcome"] == "committed" and _is_below_what_was_sent(rows, r)
+        ]
         passing += [
             r
             for r in here

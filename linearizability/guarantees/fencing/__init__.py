@@ -21,6 +21,7 @@ ABOUT = About(
         "other-producer-id": (Family.TRANSACTION, "a transactional id was given another producer"),
         "zombie-commits-offsets": (Family.TRANSACTION, "a fenced producer committed offsets"),
         "zombie-ends": (Family.TRANSACTION, "a fenced producer ended a transaction"),
+        "superseded-producer": (Family.TRANSACTION, "a producer went on after its successor came"),
         "fenced-early": (Family.TRANSACTION, "a transaction was aborted before its time-out"),
         "zombie-rejoins": (Family.TRANSACTION, "a fenced producer was given another epoch"),
     },

@@ -50,6 +50,7 @@ BEGIN: Row = {"f": "begin", **TXN, **BY_P}
 FIVE_SECONDS = [COMES(100), FROM(101, BEGIN), FROM(102, S(1, 0, **TXN)), FROM(106, FENCED)]
 """A transaction that was begun at 101 s and refused as fenced at 106 s."""
 
+OTHER: Row = {"process": 2}
 OPEN = FIVE_SECONDS[:3]
 """The same transaction without an end."""
 
@@ -138,10 +139,10 @@ VALID: Valid = {
     ),
     "InitProducerId returned two epochs in turn": [GIVES(1), GIVES(2), RAW(1, 0)],
     "a producer of another transactional id comes": (
-        [*OPEN, COMES(104, transactional_id="q"), FROM(106, COMMIT)]
+        [*OPEN, COMES(104, **OTHER, transactional_id="q"), FROM(106, COMMIT)]
     ),
     "the successor's InitProducerId had not returned when the request began": (
-        [*OPEN, COMES(104, t_complete_ns=107 * SECOND), FROM(106, ABORT)]
+        [*OPEN, COMES(104, **OTHER, t_complete_ns=107 * SECOND), FROM(106, ABORT)]
     ),
     "a successor commits a transaction of its own": [
         *OPEN,
@@ -151,7 +152,25 @@ VALID: Valid = {
         FROM(107, COMMIT, txn=2, process=2),
     ],
     "a client ends an empty transaction without a request, after a successor came": (
-        [*OPEN[:2], COMES(104), FROM(106, COMMIT)]
+        [*OPEN[:2], COMES(104, **OTHER), FROM(106, COMMIT)]
+    ),
+    "a client repeats a commit whose answer was lost, after a successor came": [
+        *OPEN,
+        FROM(103, COMMIT, type="info"),
+        COMES(104, **OTHER),
+        FROM(106, COMMIT),
+    ],
+    "a process asks for its own producer only after it has begun": (
+        [*OPEN[1:2], COMES(101, t_complete_ns=102 * SECOND), FROM(102, S(1, 0, **TXN))]
+    ),
+    "the own process asked again after its successor": [
+        *OPEN,
+        COMES(104, **OTHER),
+        COMES(105),
+        FROM(106, COMMIT),
+    ],
+    "an unclean election may lose the successor": (
+        [UNCLEAN, *OPEN, COMES(104, **OTHER), FROM(106, COMMIT)]
     ),
 }
 
@@ -217,19 +236,28 @@ INVALID: Invalid = {
         [("zombie-rejoins", (0, 1))],
     ),
     "a transaction is committed after a successor came": (
-        [*OPEN, COMES(104), FROM(106, COMMIT)],
+        [*OPEN, COMES(104, **OTHER), FROM(106, COMMIT)],
         [("superseded-producer", (3, 4))],
     ),
-    "a transaction is committed after the second of two successors had come first": (
-        [*OPEN, COMES(103, t_complete_ns=109 * SECOND), COMES(104), FROM(106, COMMIT)],
+    "a transaction is committed after the second of two successors came": (
+        [
+            *OPEN,
+            COMES(103, **OTHER, type="info", t_complete_ns=109 * SECOND),
+            COMES(104, process=3),
+            FROM(106, COMMIT),
+        ],
         [("superseded-producer", (4, 5))],
     ),
     "a producer writes to another partition after a successor came": (
-        [*OPEN, COMES(104), FROM(106, S(2, 0, **TXN, **THERE)), FROM(107, FENCED)],
+        [*OPEN, COMES(104, **OTHER), FROM(106, S(2, 0, **TXN, **THERE)), FROM(107, FENCED)],
         [("superseded-producer", (3, 4))],
     ),
+    "a producer begins a transaction after a successor came": (
+        [OPEN[0], COMES(100, **OTHER) | at(101), *[FROM(102, row) for row in OPEN[1:]]],
+        [("superseded-producer", (1, 3))],
+    ),
     "a transaction without records gets an offset after a successor came": (
-        [*OPEN[:2], COMES(104), FROM(106, SENDS_OFFSET(5))],
+        [*OPEN[:2], COMES(104, **OTHER), FROM(106, SENDS_OFFSET(5))],
         [("superseded-producer", (2, 3))],
     ),
     "InitProducerId returned one epoch twice": (

@@ -98,11 +98,12 @@ def go_on_after_a_successor(rows: list[Row], rng: Random) -> list[Row] | None:
     begins = {row["txn"]: row for row in rows if row["f"] == F.BEGIN}
     filled = {row["txn"] for row in rows if is_acked(row)}
     ends = (F.COMMIT, F.ABORT)
+    unsure = {row["txn"] for row in rows if row["f"] in ends and row["type"] != "ok"}
     victims = [
         row
         for row in rows
         if row.get("txn") in begins
-        and (is_acked(row) or (row["f"] in ends and row["type"] == "ok" and row["txn"] in filled))
+        and (is_acked(row) or (row["f"] in ends and row["txn"] in filled - unsure))
         and row["t_invoke_ns"] - 1 > begins[row["txn"]]["t_complete_ns"]
     ]
     if not victims:

@@ -35,7 +35,8 @@ class Fencing(Checker):
       recorders leave out the epoch of a repeated request, which may be accepted).
     - The broker accepts a record, an offset or the end of a transaction by a request that was
       invoked after InitProducerId had returned to a newer producer of its transactional id
-      (`successors`), whatever the epochs.
+      (`successors`), whatever the epochs. A fault that may take what a coordinator had written
+      excuses this (`overdue.py`).
     - A send that nobody acknowledged is appended after a newer epoch was known, since it follows a
       record that was sent only then.
     - InitProducerId returns an epoch that was known before.

@@ -32,8 +32,7 @@ def fencing(rows: list[Row]) -> Found:
 
 def _other_producers(rows: list[Row]) -> Found:
     found: Found = set()
-    topics = [json.loads(r["settings"]) for r in rows if r["f"] == "topic" and r["settings"]]
-    if any(t.get("unclean.leader.election.enable", "").lower() == "true" for t in topics):
+    if _is_unclean(rows):
         return found
     requests = ("init_producer", "send_offsets", "commit", "abort")
     raised = 2 * (len({r["txn"] for r in rows}) + sum(r["f"] in requests for r in rows))
@@ -65,34 +64,65 @@ def _other_producers(rows: list[Row]) -> Found:
 
 def _superseded(rows: list[Row]) -> Found:
     """Return an anomaly for each transaction whose end or sending of offsets, or whose last send to
-    a partition, was requested after InitProducerId had returned to a producer that came after the
-    transaction began."""
+    a partition, was requested after InitProducerId had returned to another process that had asked
+    for it after the own producer was there, and before the own process asked again."""
     found: Found = set()
-    answered = [r for r in rows if r["type"] == "ok" and r["t_complete_ns"] is not None]
-    inits = [r for r in answered if r["f"] == "init_producer" and r["transactional_id"] is not None]
-    for begin in answered:
-        if begin["f"] != "begin" or begin["txn"] is None:
+    if _is_unclean(rows):
+        return found
+    for begin in rows:
+        if (begin["f"], begin["type"]) != ("begin", "ok") or begin["transactional_id"] is None:
             continue
-        later = [
+        of_id = [
             r
-            for r in inits
-            if r["transactional_id"] == begin["transactional_id"]
-            and r["t_invoke_ns"] > begin["t_complete_ns"]
+            for r in rows
+            if r["f"] == "init_producer" and r["transactional_id"] == begin["transactional_id"]
         ]
-        if not later:
-            continue
-        known_ns, known_op = min((r["t_complete_ns"], r["op_id"]) for r in later)
-        own = [r for r in answered if r["txn"] == begin["txn"]]
-        sends: dict[Any, Row] = {}
-        for row in sorted(filter(is_acked, own), key=lambda r: (r["t_invoke_ns"], r["op_id"])):
-            sends[row["place"]] = row
-        filling = [*sends.values(), *(r for r in own if r["f"] == "send_offsets")]
-        ends = [r for r in own if r["f"] in ("commit", "abort")] if filling else []
-        for row in filling + ends:
-            if row["t_invoke_ns"] > known_ns:
-                ops = tuple(sorted({row["op_id"], known_op}))
-                found.add(("superseded-producer", ops, row["place"]))
+        of_id.sort(key=lambda r: (r["t_invoke_ns"], r["op_id"]))
+        mine = [r for r in of_id if r["process"] == begin["process"]]
+        before = [r for r in mine if r["t_invoke_ns"] <= begin["t_invoke_ns"]]
+        after = [r["t_invoke_ns"] for r in mine if r["t_invoke_ns"] > begin["t_invoke_ns"]]
+        is_ready = bool(before) and before[-1]["type"] == "ok"
+        since_ns = begin["t_complete_ns"]
+        if is_ready and before[-1]["t_complete_ns"] is not None:
+            since_ns = before[-1]["t_complete_ns"]
+        until_ns = min(after, default=NEVER)
+        came = [
+            r
+            for r in of_id
+            if r["process"] != begin["process"]
+            and r["type"] == "ok"
+            and r["t_complete_ns"] is not None
+            and since_ns is not None
+            and since_ns < r["t_invoke_ns"] < until_ns
+        ]
+        if came and begin["txn"] is not None:
+            for row in _requests(rows, begin["txn"]):
+                if came[0]["t_complete_ns"] < row["t_invoke_ns"] < until_ns:
+                    ops = tuple(sorted({row["op_id"], came[0]["op_id"]}))
+                    found.add(("superseded-producer", ops, row["place"]))
     return found
+
+
+def _requests(rows: list[Row], txn: int) -> list[Row]:
+    """Return what the broker accepted of a transaction: its last acknowledged send to each
+    partition, its offsets, and its ends if it was not empty and all were acknowledged."""
+    own = [r for r in rows if r["txn"] == txn]
+    good = [r for r in own if r["type"] == "ok" and r["t_complete_ns"] is not None]
+    sends: dict[Any, Row] = {}
+    acked = [r for r in own if is_acked(r)]
+    acked.sort(key=lambda r: (r["t_invoke_ns"], r["op_id"], r["offset"]))
+    for row in acked:
+        sends[row["place"]] = row
+    filling = [*sends.values(), *(r for r in good if r["f"] == "send_offsets")]
+    ends = [r for r in own if r["f"] in ("commit", "abort")]
+    if not filling or any(r["type"] != "ok" for r in ends):
+        ends = []
+    return filling + [r for r in ends if r["t_complete_ns"] is not None]
+
+
+def _is_unclean(rows: list[Row]) -> bool:
+    topics = [json.loads(r["settings"]) for r in rows if r["f"] == "topic" and r["settings"]]
+    return any(t.get("unclean.leader.election.enable", "").lower() == "true" for t in topics)
 
 
 def _fenced_early(rows: list[Row]) -> Found:

@@ -1,5 +1,7 @@
 """Histories written by hand for `hanging_transactions`."""
 
+from typing import Any
+
 from linearizability.hand_written.rows import (
     COMMIT,
     MARKER,
@@ -41,10 +43,20 @@ def AT(second: int) -> Row:
     return {"t_invoke_ns": second * 10**9, "t_complete_ns": second * 10**9}
 
 
-def OPEN(second: int) -> Row:
+def OPEN(second: int, **more: Any) -> Row:
     """Return a leader's answer before the final phase, at this second, with the last stable offset
-    0."""
-    return SAYS(1, last_stable_offset=0, **AT(second))
+    0 and the high watermark 2."""
+    return SAYS(2, last_stable_offset=0, **AT(second)) | more
+
+
+OPEN_BELOW = [
+    S(1, 0, **TXN, **AT(1)),
+    S(2, 3, txn=2, **AT(2)),
+    COMMIT | AT(3) | {"txn": 2},
+    OPEN(80, high_watermark=6, last_stable_offset=3, log_start=3),
+]
+"""The last stable offset is the log start, below which transaction 1 is open. It is also the offset
+of a record of transaction 2, which has ended."""
 
 
 VALID: Valid = {
@@ -129,6 +141,21 @@ VALID: Valid = {
     "a transaction stays open for less than a minute after its commit": (
         [S(1, 0, **TXN, **AT(1)), COMMIT | AT(2), OPEN(61)]
     ),
+    "the last stable offset is the log start, above which no transaction is open": OPEN_BELOW,
+    "the log start is above an open transaction, which is committed later": [
+        S(1, 0, **TXN, **AT(1)),
+        SAYS(3, last_stable_offset=2, log_start=2, **AT(2)),
+        COMMIT | AT(3),
+    ],
+    "the marker may be at the high watermark, which waits for followers": (
+        [S(1, 0, **TXN, **AT(1)), COMMIT | AT(2), OPEN(80, high_watermark=1)]
+    ),
+    "a transaction's time-out is longer than any by default": [
+        INIT | {"settings": '{"transaction.timeout.ms": "1800000"}'},
+        BEGIN,
+        S(1, 0, **TXN, **AT(1)),
+        OPEN(1000, final=True),
+    ],
     "a transaction is open within its time-out and Kafka's delays, before the final phase": (
         [INIT, BEGIN, S(1, 0, **TXN, **AT(1)), OPEN(70)]
     ),
@@ -183,16 +210,20 @@ INVALID: Invalid = {
         [("committed-too-late", (2, 3))],
     ),
     "a transaction is open a minute after its commit was acknowledged, before the final phase": (
-        [S(1, 0, **TXN, **AT(1)), COMMIT | AT(2), OPEN(30), OPEN(70), OPEN(80)],
-        [("open-after-its-end", (0, 3))],
+        [S(1, 0, **TXN, **AT(1)), COMMIT | AT(2), OPEN(30), OPEN(70), OPEN(80), OPEN(90)],
+        [("open-after-its-end", (0, 3)), ("open-after-its-end", (0, 5))],
     ),
     "a transaction is open long after its time-out, before the final phase": (
-        [INIT, BEGIN, S(1, 0, **TXN, **AT(1)), OPEN(80), OPEN(90)],
+        [INIT, BEGIN, S(1, 0, **TXN, **AT(1)), OPEN(80)],
         [("open-after-its-time-out", (2, 3))],
     ),
     "a transaction is open for longer than any time-out allows, before the final phase": (
         [S(1, 0, **TXN), OPEN(30 * 60)],
         [("open-after-its-time-out", (0, 1))],
+    ),
+    "a transaction is open long after its commit when the final phase begins": (
+        [S(1, 0, **TXN, **AT(1)), COMMIT | AT(2), OPEN(80, final=True)],
+        [("open-after-its-end", (0, 2))],
     ),
     "a transaction is open for longer than any time-out allows": (
         [

@@ -8,6 +8,7 @@ from linearizability.self_test.clause import Clauses, by
 from linearizability.self_test.lookup import (
     NOT_OURS,
     PAST_ITS_TIME_NS,
+    above_log_starts,
     another_read,
     commit_markers,
     data_rows,
@@ -49,6 +50,8 @@ def hang_on(rows: list[Row], rng: Random) -> list[Row] | None:
         and (record["op_id"], record["partition"], record["producer_id"])
         == (marker["op_id"], marker["partition"], marker["producer_id"])
     ]
+    told = above_log_starts(rows, [record for record, _ in victims])
+    victims = [(record, marker) for record, marker in victims if record in told]
     if not victims:
         return None
     record, marker = rng.choice(victims)
@@ -104,8 +107,12 @@ def hang_beyond_the_time_out_midway(rows: list[Row], rng: Random) -> list[Row] |
 
 
 def _midway(rows: list[Row] | None) -> list[Row] | None:
-    """Return the rows with the last one, an answer, before the final phase, or None for None."""
-    return None if rows is None else [*rows[:-2], rows[-1] | {"final": False}]
+    """Return the rows with the last one, an answer, before the final phase and with a high
+    watermark far above the log's end, so that no marker waits for followers. Return None for
+    None."""
+    if rows is None:
+        return None
+    return [*rows[:-2], rows[-1] | {"final": False, "high_watermark": NOT_OURS}]
 
 
 def name_stable_while_open(rows: list[Row], rng: Random) -> list[Row] | None:
@@ -172,6 +179,7 @@ def _committed_record(
         for row in rows
         if is_acked(row) and row["txn"] in committed and (among is None or row["value"] in among)
     ]
+    victims = above_log_starts(rows, victims)
     if not victims:
         return None
     victim = rng.choice(victims)
@@ -206,6 +214,7 @@ def _answer(victim: Row, stable: int) -> Row:
 def _stuck_at(rows: list[Row], rng: Random, victims: list[Row], seconds: int) -> list[Row] | None:
     """Plant two answers in the final phase, this many seconds apart, whose last stable offset is a
     victim's offset. Return None without a victim."""
+    victims = above_log_starts(rows, victims)
     if not victims:
         return None
     victim = rng.choice(victims)

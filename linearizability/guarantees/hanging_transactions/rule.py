@@ -19,7 +19,7 @@ from linearizability.checkers.base import (
 from linearizability.evidence.time_outs import SWEEP_NS
 from linearizability.ingest import COMMITTED, IS_DATA, IS_SEND, KEY, READS_COMMITTED, TOLD_COMMIT
 from linearizability.plans import collect, needed
-from linearizability.reads.inferred_log import ACKNOWLEDGED
+from linearizability.reads.inferred_log import ACKNOWLEDGED, log_starts
 from linearizability.reads.raw_reads import OF_PRODUCER, raw_records
 
 MARKERS_NS = 60 * 1_000_000_000
@@ -47,8 +47,9 @@ class HangingTransactions(Checker):
       minute, and the end of the transaction was acknowledged a minute before, or the transaction
       has lasted longer than the largest transaction.timeout.ms of the run's producers, the sweep
       and a minute together.
-    - `open-after-its-end`, `open-after-its-time-out`: the same before the final phase. Faults in
-      the meantime excuse these (`overdue.py`).
+    - `open-after-its-end`, `open-after-its-time-out`: the same before the final phase has lasted
+      so long, while the high watermark is above the place of the marker. Faults in the meantime
+      excuse these (`overdue.py`).
     - `committed-too-late`: a commit was accepted that was requested later after a record's
       acknowledgement than the largest time-out, the sweep and 5 s together. Faults in between
       excuse this (`overdue.py`).
@@ -84,13 +85,6 @@ class HangingTransactions(Checker):
             .agg(proof=pl.col("read_op").min())
         )
         old = open_for_too_long(events, held_up)
-        when_found = (
-            pl.when("final")
-            .then(pl.lit(FINALLY))
-            .when("is_acknowledged")
-            .then(pl.lit(AFTER_END))
-            .otherwise(pl.lit(AFTER_TIME_OUT))
-        )
         ended_message = pl.format(
             "the last stable offset is still {}, the first offset of a transaction that has ended",
             "last_stable_offset",
@@ -101,7 +95,7 @@ class HangingTransactions(Checker):
             "last_stable_offset",
             "high_watermark",
             "txn",
-            pl.when("is_acknowledged")
+            pl.when("has_ended")
             .then(pl.lit("although its end was acknowledged more than a minute before"))
             .otherwise(
                 pl.format(
@@ -122,10 +116,10 @@ class HangingTransactions(Checker):
         return pl.concat(
             [
                 describe(ended, KEY, "ended-but-open", operations, ended_message, "broker"),
-                describe(old, [*KEY, OFF_MS], when_found, operations, old_message, "broker"),
+                describe(old, [*KEY, OFF_MS], pl.col("kind"), operations, old_message, "broker"),
                 describe(
                     committed_late(events),
-                    KEY,
+                    [*KEY, OFF_MS],
                     "committed-too-late",
                     ["send_op", "end_op"],
                     pl.format("transaction {} was committed although it had timed out", "txn"),
@@ -144,58 +138,80 @@ class HangingTransactions(Checker):
 
 def answers(events: pl.LazyFrame) -> pl.LazyFrame:
     """Return the leaders' answers with a last stable offset; final_ns: when the partition's first
-    operation of the final phase was invoked, or null."""
+    operation of the final phase was invoked, or null. Leave out those at or below the log start: it
+    holds the last stable offset up when an open transaction begins below it
+    (UnifiedLog.maybeIncrementFirstUnstableOffset)."""
     named = IS_LEADER_ANSWER & pl.col("last_stable_offset").is_not_null()
+    is_free = (pl.col("last_stable_offset") > pl.col("log_start_max")) | (
+        pl.col("log_start_max") == 0
+    )
     began = events.filter("final").group_by(KEY).agg(final_ns=pl.col("t_invoke_ns").min())
     return (
         events.filter(named)
-        .select(*KEY, "op_id", "final", "t_invoke_ns", "last_stable_offset", "high_watermark")
+        .join(log_starts(events), on=KEY, how="left")
+        .filter(is_free.fill_null(True))
+        .select(
+            *KEY,
+            "op_id",
+            "final",
+            "t_invoke_ns",
+            "t_complete_ns",
+            "last_stable_offset",
+            "high_watermark",
+        )
         .join(began, on=KEY, how="left")
     )
 
 
 def open_for_too_long(events: pl.LazyFrame, held_up: pl.LazyFrame) -> pl.LazyFrame:
     """Return the answers whose last stable offset is at a record of a transaction that should have
-    ended, with the first such record's send (proof) and transaction: all of the final phase, and
-    the first one for each transaction before it. off_ms: how much later than the longest time-out
-    allows, or NEVER if the end was acknowledged."""
+    ended, with the first such record's send (proof), the transaction and the kind of anomaly: all
+    answers of a final phase that has lasted long enough, and else the first and the last one for
+    each such offset. off_ms: how much later than the longest time-out allows, or NEVER if the end
+    was acknowledged."""
     waiting = held_up.join(acknowledged(events), on=[*KEY, "last_stable_offset"])
-    asked_ns, healed_ns = pl.col("t_invoke_ns"), pl.when("final").then("final_ns")
-    quiet_ns = healed_ns.fill_null(pl.col("sent_ns")) + MARKERS_NS
-    longest_ns = pl.col("longest_ns") + SWEEP_NS + MARKERS_NS
-    lasted_ns = asked_ns - pl.col("sent_ns")
-    beyond_ns = lasted_ns - longest_ns.fill_null(LONGEST_NS)
-    is_acknowledged = (asked_ns > pl.col("end_ns") + MARKERS_NS) & (asked_ns > quiet_ns)
-    is_over = (lasted_ns > longest_ns) & (asked_ns > quiet_ns + SWEEP_NS)
+    asked_ns, longest_ns = pl.col("t_invoke_ns"), pl.col("longest_ns") + SWEEP_NS + MARKERS_NS
+    beyond_ns = asked_ns - pl.col("sent_ns") - longest_ns.fill_null(LONGEST_NS)
+    has_ended = (asked_ns > pl.col("end_ns") + MARKERS_NS).fill_null(False)
+    since_healed_ns = asked_ns - pl.col("final_ns") - MARKERS_NS
+    is_healed = (pl.col("final") & (since_healed_ns > 0)).fill_null(False)
+    is_swept = (pl.col("final") & (since_healed_ns > SWEEP_NS)).fill_null(False)
+    is_settled = (has_ended & is_healed) | (
+        (beyond_ns > 0) & (is_swept | (pl.col("final") & pl.col("longest_ns").is_null()))
+    )
+    # A marker at the high watermark waits for followers.
+    is_shown = pl.col("high_watermark") > pl.col("last_offset") + 1
     found = (
-        waiting.filter(
-            is_acknowledged.fill_null(False) | is_over.fill_null(False) | (lasted_ns > LONGEST_NS)
-        )
+        waiting.filter((has_ended | (beyond_ns > 0)) & (is_settled | is_shown))
         .group_by(*KEY, "op_id", "last_stable_offset")
         .agg(
-            pl.col("final").first(),
             pl.col("t_invoke_ns").first(),
+            kind=pl.when(is_settled.any())
+            .then(pl.lit(FINALLY))
+            .when(has_ended.any())
+            .then(pl.lit(AFTER_END))
+            .otherwise(pl.lit(AFTER_TIME_OUT)),
             proof=pl.col("send_op").min(),
-            is_acknowledged=is_acknowledged.any(),
+            has_ended=has_ended.any(),
             high_watermark=pl.col("high_watermark").min(),
             txn=pl.col("txn").sort_by("send_op").first(),
             longest_ns=pl.col("longest_ns").max(),
             # After an acknowledged end, no clock decides when the transaction is over.
-            off_ms=pl.when(is_acknowledged.any())
-            .then(NEVER)
-            .otherwise(beyond_ns.max() // 1_000_000),
+            off_ms=pl.when(has_ended.any()).then(NEVER).otherwise(beyond_ns.max() // 1_000_000),
         )
     )
-    first = found.filter(~pl.col("final")).sort("t_invoke_ns", "op_id")
-    once = first.unique([*KEY, "last_stable_offset", "is_acknowledged"], keep="first")
-    return pl.concat([found.filter("final"), once])
+    midway = found.filter(pl.col("kind") != FINALLY).sort("t_invoke_ns", "op_id")
+    of_offset = [*KEY, "last_stable_offset", "kind"]
+    ends = [midway.unique(of_offset, keep=which) for which in ("first", "last")]
+    return pl.concat([found.filter(pl.col("kind") == FINALLY), pl.concat(ends).unique()])
 
 
 def committed_late(events: pl.LazyFrame) -> pl.LazyFrame:
     """Return the first acknowledged record of each transaction in each partition whose commit was
-    accepted too late; none if the run's longest time-out is not known."""
+    accepted too late, and by how much (off_ms); none if the run's longest time-out is not known."""
     longest_ns = pl.col("longest_ns") + SWEEP_NS + PATIENCE_NS
-    return in_time_or_late(events).filter(pl.col("lasted_ns") > longest_ns)
+    late_ns = pl.col("lasted_ns") - longest_ns
+    return in_time_or_late(events).filter(late_ns > 0).with_columns(off_ms=late_ns // 1_000_000)
 
 
 def in_time_or_late(events: pl.LazyFrame) -> pl.LazyFrame:
@@ -226,7 +242,7 @@ def stable_while_open(events: pl.LazyFrame) -> pl.LazyFrame:
         .sort("until_ns", "offset", "send_op", descending=[True, True, False])
     )
     suspects = collect(read_while_open(events, still_open))
-    told = events.filter(IS_LEADER_ANSWER).select(
+    told = answers(events).select(
         *KEY, "op_id", "t_complete_ns", reach="last_stable_offset", shown="last_stable_offset"
     )
     given = (
@@ -339,9 +355,11 @@ def marked(events: pl.LazyFrame) -> pl.LazyFrame:
 
 
 def acknowledged(events: pl.LazyFrame) -> pl.LazyFrame:
-    """Return the acknowledged records of transactions: their place, when they were acknowledged
-    (sent_ns), when their transaction's end was acknowledged (end_ns, null: never), and how long a
-    transaction of the run may last (longest_ns, null: unknown)."""
+    """Return the acknowledged records of transactions: their place, that of the transaction's last
+    such record (last_offset), when they were acknowledged (sent_ns), when their transaction's end
+    was acknowledged (end_ns, null: never), and how long a transaction of the run may last
+    (longest_ns, null: unknown)."""
+    last = pl.col("offset").max().over(*KEY, "txn")
     return events.filter(ACKNOWLEDGED & pl.col("txn").is_not_null()).select(
         *KEY,
         "end_ns",
@@ -350,4 +368,5 @@ def acknowledged(events: pl.LazyFrame) -> pl.LazyFrame:
         last_stable_offset="offset",
         send_op="op_id",
         sent_ns="t_complete_ns",
+        last_offset=last,
     )

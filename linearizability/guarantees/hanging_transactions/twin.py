@@ -2,17 +2,24 @@
 
 from typing import Any
 
-from linearizability.twins.facts import Found, Row, is_acked, is_data, is_leader_answer, longest_ns
+from linearizability.twins.facts import (
+    Found,
+    Row,
+    is_acked,
+    is_data,
+    is_leader_answer,
+    log_start,
+    longest_ns,
+)
 from linearizability.twins.logs import of_producers, raw_reads
 
 
 def hanging_transactions(rows: list[Row]) -> Found:
     found: Found = set()
-    late: list[Any] = []
-    seen: set[Any] = set()
+    midway: dict[tuple[str, Any, int], list[Any]] = {}
     for row in filter(is_leader_answer, rows):
         stable, end = row["last_stable_offset"], row["high_watermark"]
-        if stable is None or stable >= end:
+        if stable is None or stable >= end or not _tells(rows, row):
             continue
         ended = [
             own[0]["op_id"]
@@ -33,26 +40,27 @@ def hanging_transactions(rows: list[Row]) -> Found:
             (r["t_invoke_ns"] for r in rows if r["final"] and r["place"] == row["place"]), default=0
         )
         old = [
-            (r["op_id"], kind)
+            (r["op_id"], told)
             for r in rows
             if is_acked(r)
             and r["txn"] is not None
             and r["place"] == row["place"]
             and r["offset"] == stable
-            and (kind := _late_kind(rows, r, row, final_ns))
+            and (told := _late(rows, r, row, final_ns))
         ]
         if old:
-            kind = min(kind for _, kind in old)  # an acknowledged end comes first
-            if row["final"]:
-                kind = "open-for-too-long"
-            numbers = tuple(sorted({min(old)[0], row["op_id"]}))
-            late.append((kind, numbers, row["place"], stable, row["t_invoke_ns"], row["op_id"]))
-    late.sort(key=lambda each: each[4:])
-    for kind, numbers, place, stable, *_ in late:
-        is_first = (kind, place, stable) not in seen
-        seen.add((kind, place, stable))
-        if is_first or kind == "open-for-too-long":
-            found.add((kind, numbers, place))
+            first = min(op_id for op_id, _ in old)
+            kind = "open-after-its-time-out"
+            for better in ("open-after-its-end", "open-for-too-long"):
+                kind = better if any(better in told for _, told in old) else kind
+            numbers = tuple(sorted({first, row["op_id"]}))
+            if kind == "open-for-too-long":
+                found.add((kind, numbers, row["place"]))
+            else:
+                when = (row["t_invoke_ns"], row["op_id"])
+                midway.setdefault((kind, row["place"], stable), []).append((when, numbers))
+    for (kind, place, _), some in midway.items():
+        found |= {(kind, numbers, place) for _, numbers in (min(some), max(some))}
     return found | _committed_late(rows) | _stable_while_open(rows)
 
 
@@ -63,7 +71,9 @@ def _stable_while_open(rows: list[Row]) -> Found:
     for row in rows:
         if row["t_complete_ns"] is None:
             continue
-        if is_leader_answer(row) and row["last_stable_offset"] is not None:
+        if is_leader_answer(row):
+            if row["last_stable_offset"] is None or not _tells(rows, row):
+                continue
             reach = row["last_stable_offset"]
         elif is_data(row) and row["isolation"] == "read_committed":
             reach = row["offset"]  # dirty_reads accuses the reader of the record itself
@@ -125,17 +135,33 @@ def _committed_late(rows: list[Row]) -> Found:
     }
 
 
-def _late_kind(rows: list[Row], send: Row, answer: Row, final_ns: int) -> str | None:
-    """Return the kind of anomaly if the transaction must have had its markers when the leader gave
-    this answer, or None: its end was acknowledged, or its time-out was over, long enough before."""
+def _tells(rows: list[Row], answer: Row) -> bool:
+    """Return whether the answer's last stable offset is that of an open transaction: it is above
+    the log start, or nothing was removed."""
+    start: int = log_start(rows, answer["place"])
+    return start == 0 or bool(answer["last_stable_offset"] > start)
+
+
+def _late(rows: list[Row], send: Row, answer: Row, final_ns: int) -> set[str]:
+    """Return the kinds of anomaly that this answer is if the transaction must have had its markers
+    when the leader gave it: its end was acknowledged, or its time-out was over, long enough
+    before."""
     second = 10**9
-    asked_ns, healed_ns = answer["t_invoke_ns"], final_ns if answer["final"] else 0
-    if send["end_ns"] is not None and asked_ns > max(send["end_ns"], healed_ns) + 60 * second:
-        return "open-after-its-end"
-    may_last_ns = longest_ns(rows)
-    if may_last_ns is not None:
-        over_ns = max(send["t_complete_ns"] + may_last_ns, healed_ns)
-        if asked_ns > over_ns + 70 * second:
-            return "open-after-its-time-out"
-    is_over = asked_ns - send["t_complete_ns"] > 970 * second
-    return "open-after-its-time-out" if is_over else None
+    asked_ns, may_last_ns = answer["t_invoke_ns"], longest_ns(rows)
+    allowed_ns = 970 * second if may_last_ns is None else may_last_ns + 70 * second
+    has_ended = send["end_ns"] is not None and asked_ns > send["end_ns"] + 60 * second
+    is_over = asked_ns > send["t_complete_ns"] + allowed_ns
+    kinds: set[str] = set()
+    if has_ended and answer["final"] and asked_ns > final_ns + 60 * second:
+        kinds.add("open-for-too-long")
+    if is_over and answer["final"] and (may_last_ns is None or asked_ns > final_ns + 70 * second):
+        kinds.add("open-for-too-long")
+    last = max(
+        r["offset"]
+        for r in rows
+        if is_acked(r) and (r["place"], r["txn"]) == (send["place"], send["txn"])
+    )
+    if answer["high_watermark"] > last + 1 or kinds:
+        kinds |= {"open-after-its-end"} if has_ended else set()
+        kinds |= {"open-after-its-time-out"} if is_over else set()
+    return kinds
