@@ -41,8 +41,8 @@ class Turn(NamedTuple):
 
 
 class Successor(NamedTuple):
-    """The successor of a transaction's producer. known_ns, known_op: when and by which operation its
-    InitProducerId had returned. asked_ns: when the transaction's own process asked for its next
+    """The successor of a transaction's producer. known_ns, known_op: when and by which operation
+    its InitProducerId had returned. asked_ns: when the transaction's own process asked for its next
     epoch, or None. Requests in between come from a fenced producer."""
 
     txn: int
