@@ -241,7 +241,7 @@ def test_namespaces_with_nodes_and_rules_of_packets_are_removed_too(tmp_path: Pa
             [sys.executable, "-c", NETWORK, str(tmp_path)], stdout=output, stderr=output
         )
     harness = Harness(process, tmp_path, said)
-    wait_until(lambda: harness.has_said("struck"), "packets are dropped")
+    harness.wait_until(lambda there: there.has_said("struck"), "packets are dropped")
     assert len(harness.namespaces()) == 4
     with another_run(tmp_path) as is_untouched:
         expect_removal(harness)

@@ -37,6 +37,10 @@ def test_a_name_that_is_composed_cannot_be_renamed_and_is_refused() -> None:
 
 
 ONE_CASE = "conformance/cases/produce/test_acks.py::test_acks_1_returns_the_base_offset[Produce-v3]"
+FENCED_CASE = (
+    "conformance/cases/init_producer_id/test_idempotence.py::"
+    "test_an_older_epoch_is_fenced[Produce-v3]"
+)
 
 
 @pytest.fixture(scope="module")
@@ -81,9 +85,9 @@ def test_it_works_in_a_project_that_has_packages_of_the_same_names(
     assert str(places.ROOT) not in out
     done = subprocess.run(
         [
-            *(sys.executable, "-m", "pytest", "-q", "--pyargs", "-k", "test_acks_1 and Produce-v3"),
-            *("touchstone.conformance.cases.produce.test_acks", "--target", "reference"),
-            *("--bug", "acknowledge-before-append", "-p", "no:cacheprovider"),
+            *(sys.executable, "-m", "pytest", "-q", "--pyargs", "-k", "older_epoch and Produce-v3"),
+            *("touchstone.conformance.cases.init_producer_id.test_idempotence", "-p"),
+            *("no:cacheprovider", "--target", "reference", "--bug", "accept-zombie-writes"),
         ],
         cwd=tmp_path / "installed",
         env={"PATH": "/usr/bin:/bin", "PYTHONPATH": str(installed)},
@@ -91,7 +95,7 @@ def test_it_works_in_a_project_that_has_packages_of_the_same_names(
         text=True,
         timeout=600,
     )
-    assert f"reproduce: touchstone conform --only '{ONE_CASE}'" in done.stdout, done.stderr
+    assert f"reproduce: touchstone conform --only '{FENCED_CASE}'" in done.stdout, done.stderr
     run_with_the_base_alone(tmp_path, "ui runs --static runs")
     assert "mine.json" in (tmp_path / "runs" / "index.html").read_text()
     doctor = run_with_the_base_alone(tmp_path, "doctor")

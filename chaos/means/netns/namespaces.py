@@ -175,6 +175,11 @@ class Namespaces:
                 _run([*self.enter(node), "sh", "-c", f"echo 1000 > /proc/sys/{RTO_MAX}"])
 
 
+def is_taken(network: int) -> bool:
+    """Return whether this network has namespaces, of a living owner or a dead one."""
+    return Path("/sys/class/net", _device(network)).exists()
+
+
 def remove_leftovers() -> int:
     """Remove the namespaces of dead owners, whose processes have been ended. Return how many there
     were, including any that could not be removed."""

@@ -15,6 +15,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from chaos.means.links import Link
+from chaos.means.netns import namespaces
 from chaos.means.ports import free_ports, is_free
 from chaos.values.protocols import TargetError
 from chaos.world import Address
@@ -105,9 +106,9 @@ def plain(nodes: int) -> Layout:
 
 
 def proxied(nodes: int) -> Layout:
-    """Return a layout with proxies on a loopback network that no other cluster or leftover proxy
-    uses, claimed until `release`. Raise TargetError if every such network is taken, NoFreePort if
-    no port is free."""
+    """Return a layout with proxies on a loopback network that no other cluster, leftover proxy or
+    leftover namespace uses, claimed until `release`. Raise TargetError if every such network is
+    taken, NoFreePort if no port is free."""
     # Choose ports that are free on every address: a process on 0.0.0.0 would take ours, too.
     found = free_ports(len(LISTENERS), "0.0.0.0")
     ports = {name: (found[i],) * nodes for i, name in enumerate(LISTENERS)}
@@ -119,7 +120,8 @@ def proxied(nodes: int) -> Layout:
         except OSError:
             layout.release()
             continue
-        if is_free(*layout.proxy_api):  # a killed command's proxy outlives its claim
+        # A killed command's proxy and namespaces outlive its claim.
+        if is_free(*layout.proxy_api) and not namespaces.is_taken(network):
             return layout
         layout.release()
     raise TargetError(

@@ -5,6 +5,9 @@ from __future__ import annotations
 import socket
 from pathlib import Path
 
+import pytest
+
+from chaos.means.netns import namespaces
 from chaos.targets.clusters import layout as layouts
 from chaos.targets.clusters.layout import LISTENERS, Layout
 from chaos.targets.clusters.properties import properties_of
@@ -65,6 +68,17 @@ def test_the_network_of_a_proxy_that_was_left_running_is_passed_over() -> None:
         second = layouts.proxied(1)
         second.release()
     assert second.proxy_api != first.proxy_api
+
+
+def test_the_network_of_namespaces_that_were_left_is_passed_over(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    left = layouts.proxied(1)
+    left.release()
+    monkeypatch.setattr(namespaces, "is_taken", lambda network: network == left.network)
+    second = layouts.proxied(1)
+    second.release()
+    assert second.network != left.network
 
 
 def test_a_plain_cluster_has_distinct_ports_and_no_network() -> None:
