@@ -85,8 +85,10 @@ TOLD_COMMIT, TOLD_ABORT, UNASKED = "commit", "abort", "unasked"
 """Values of `told`, besides UNKNOWN: a commit was acknowledged, and no abort; an abort was
 acknowledged, and no commit was ever requested; neither was acknowledged, and no commit was ever
 requested."""
-OF_TRANSACTION = ("txn_outcome", *COMMIT_TIMES, "told", "end_ns", "end_op")
-"""The columns added to each row of a transaction. end_ns, end_op: its first acknowledged end."""
+OPERATIONS = ("commit_op", "end_ns", "end_op")
+OF_TRANSACTION = ("txn_outcome", *COMMIT_TIMES, "told", *OPERATIONS)
+"""The columns added to each row of a transaction. commit_op: its first request to commit. end_ns,
+end_op: its first acknowledged end."""
 
 CATEGORIES = ("f", "type", "isolation", "client", "topic", "topic_id")
 
@@ -220,7 +222,7 @@ def delivered_transactions(history: pl.LazyFrame) -> pl.DataFrame:
     once = sends.join(own.lazy(), on=record, how="semi").group_by(record).len()
     found = (
         history.filter(IS_DATA & IS_OK & READS_COMMITTED)
-        .select(*record, given_ns="t_complete_ns")
+        .select(*record, given_ns=pl.coalesce("t_complete_ns", "t_invoke_ns"))
         .join(own.lazy(), on=record)
         .join(once.filter(pl.col("len") == 1), on=record, how="semi")
         .filter(pl.col("asked_ns") < pl.col("given_ns"))
@@ -236,7 +238,8 @@ def outcomes_of_transactions(
     and its end was never requested. delivered: `delivered_transactions`."""
     asked = (
         ends.filter(pl.col("txn").is_not_null())
-        .group_by("txn")
+        .sort("t_invoke_ns", "op_id")
+        .group_by("txn", maintain_order=True)
         .agg(
             commit_asked=(pl.col("f") == F.COMMIT.value).any(),
             commit_ok=((pl.col("f") == F.COMMIT.value) & IS_OK).any(),
@@ -245,6 +248,7 @@ def outcomes_of_transactions(
             commit_done_ns=pl.col("t_complete_ns")
             .filter((pl.col("f") == F.COMMIT.value) & IS_OK)
             .min(),
+            commit_op=pl.col("op_id").filter(pl.col("f") == F.COMMIT.value).first(),
             end_ns=pl.col("t_complete_ns").filter(IS_OK).min(),
             end_op=pl.col("op_id").filter(IS_OK).min(),
         )
@@ -265,12 +269,11 @@ def outcomes_of_transactions(
     aborted = (abort_only & ~pl.col("commit_ok")) | (unmarked & aborted_by_answer)
     return (
         asked.join(marked, on="txn", how="full", coalesce=True)
-        .with_columns(pl.exclude("txn", *COMMIT_TIMES, "end_ns", "end_op").fill_null(False))
+        .with_columns(pl.exclude("txn", *COMMIT_TIMES, *OPERATIONS).fill_null(False))
         .select(
             "txn",
             *COMMIT_TIMES,
-            "end_ns",
-            "end_op",
+            *OPERATIONS,
             told=pl.when(committed_by_answer)
             .then(pl.lit(TOLD_COMMIT))
             .when(aborted_by_answer)

@@ -76,6 +76,7 @@ OUTCOMES = pl.Schema(
         "commit_done_ns": pl.Int64,
         "txn_outcome": pl.String,
         "told": pl.String,
+        "commit_op": pl.Int64,
         "end_ns": pl.Int64,
         "end_op": pl.Int64,
     }

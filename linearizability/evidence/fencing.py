@@ -17,8 +17,8 @@ kinds of rows:
   (`other_producers`);
 - `early`: a commit was refused as fenced although nothing can have fenced its producer
   (`early_aborts`);
-- `sent`, `succeeded`, `resumed`, `outlived`: what a transaction did after its producer had a
-  successor (`successors`).
+- `sent`, `effective`, `succeeded`, `resumed`, `outlived`: what a transaction did after its
+  producer had a successor (`successors`).
 
 known_ns: when an answer first proved the epoch. asked_ns: when the last request was invoked (of
 `wrote`: before the last record was appended).
@@ -34,11 +34,13 @@ import polars as pl
 from linearizability.evidence.early_aborts import fenced_early
 from linearizability.evidence.removals import ALLOWS_UNCLEAN
 from linearizability.evidence.successors import (
+    EFFECTIVE,
     ENDED,
     OFFSETS,
     RESUMED,
     SENT,
     SUCCEEDED,
+    effective,
     of_succeeded,
     resumed,
     sent,
@@ -92,12 +94,13 @@ def fencing_evidence(events: pl.LazyFrame) -> pl.LazyFrame:
 
 
 def of_logs(events: pl.LazyFrame) -> pl.LazyFrame:
-    """Return what the partitions prove, as rows (COLUMNS) of four kinds: records of an epoch behind
+    """Return what the partitions prove, as rows (COLUMNS) of five kinds: records of an epoch behind
     a newer one in raw reads (`behind`), how many records could have been so (`pairs`), what each
-    transaction wrote (`wrote`, from the sends of the records read), and its last acknowledged send
-    (`sent`). `events` must have all rows of each of its partitions."""
+    transaction wrote (`wrote`, from the sends of the records read), its last accepted send
+    (`sent`), and a commit that took effect unanswered (`effective`). `events` must have all rows of
+    each of its partitions."""
     names = events.filter(pl.col("topic").is_not_null()).select(*KEY, *PARTITION).unique()
-    found = [behind_newer(events), pairs(events), written(events), sent(events)]
+    found = [behind_newer(events), pairs(events), written(events), sent(events), effective(events)]
     return pl.concat(_whole(rows.join(names, on=KEY)) for rows in found)
 
 
@@ -218,9 +221,9 @@ def rejoined(events: pl.LazyFrame) -> pl.LazyFrame:
 def told_of_producers(rows: pl.LazyFrame) -> pl.LazyFrame:
     """Return the rows, with each end of a transaction (`ended`) completed by the producer id and
     newest epoch that the transaction's `wrote` and `offsets` rows show, and with the rows `sent`,
-    `succeeded` and `resumed` replaced by `outlived`. Drop an end for which they show no producer
-    id, or two. known_ns and known_op of ends become null: an end proves no epoch that is not known
-    without it."""
+    `effective`, `succeeded` and `resumed` replaced by `outlived`. Drop an end for which they show
+    no producer id, or two. known_ns and known_op of ends become null: an end proves no epoch that
+    is not known without it."""
     is_end = pl.col("kind") == ENDED
     epochs = (
         rows.filter(pl.col("kind").is_in([WROTE, OFFSETS]) & pl.col("txn").is_not_null())
@@ -235,7 +238,7 @@ def told_of_producers(rows: pl.LazyFrame) -> pl.LazyFrame:
     ends = rows.filter(is_end).drop("producer_id", "producer_epoch").join(epochs, on="txn")
     # An end tells of no epoch that is not known without it.
     ends = ends.with_columns(known_ns=pl.lit(None), known_op=pl.lit(None))
-    others = rows.filter(~pl.col("kind").is_in([ENDED, SENT, SUCCEEDED, RESUMED]))
+    others = rows.filter(~pl.col("kind").is_in([ENDED, SENT, EFFECTIVE, SUCCEEDED, RESUMED]))
     return pl.concat([others, _whole(ends), _whole(of_succeeded(rows))])
 
 

@@ -16,11 +16,19 @@ import polars as pl
 
 from linearizability.evidence.removals import ALLOWS_UNCLEAN
 from linearizability.history import PARTITION, F, Type
-from linearizability.ingest import IS_OK, KEY
+from linearizability.ingest import (
+    IS_DATA,
+    IS_OK,
+    IS_SEND,
+    KEY,
+    NO_TOPIC_ID,
+    READS_COMMITTED,
+    markers_of_records,
+)
 from linearizability.plans import collect
-from linearizability.reads.inferred_log import ACKNOWLEDGED
 
-SENT, SUCCEEDED, RESUMED, OUTLIVED = "sent", "succeeded", "resumed", "outlived"
+SENT, EFFECTIVE = "sent", "effective"
+SUCCEEDED, RESUMED, OUTLIVED = "succeeded", "resumed", "outlived"
 OFFSETS, ENDED = "offsets", "ended"
 REQUEST = ("txn", *PARTITION, "offset", "asked_ns", "asked_op")
 OK = Type.OK.value
@@ -55,10 +63,19 @@ SUCCESSORS = dict.fromkeys(Successor._fields, pl.Int64)
 
 
 def sent(events: pl.LazyFrame) -> pl.LazyFrame:
-    """Return the acknowledged send of each transaction and partition that was invoked last: key,
-    txn, offset, asked_ns and asked_op."""
+    """Return the send of each transaction and partition that was invoked last among those that were
+    acknowledged, or whose value was sent once and is in the log, since a read shows it: key, txn,
+    offset, asked_ns and asked_op."""
+    read = events.filter(IS_DATA).select(*KEY, "value", is_read=pl.lit(True)).unique()
+    is_accepted = (IS_OK & (pl.col("acks") == -1)) | (
+        pl.col("is_read").fill_null(False) & (pl.col("sends") == 1)
+    )
     return (
-        events.filter(ACKNOWLEDGED & pl.col("txn").is_not_null())
+        events.filter(IS_SEND)
+        .with_columns(sends=pl.len().over(*KEY, "value"))
+        .filter(pl.col("txn").is_not_null())
+        .join(read, on=[*KEY, "value"], how="left")
+        .filter(is_accepted)
         .sort("t_invoke_ns", "op_id", "offset")
         .group_by(*KEY, "txn")
         .agg(
@@ -68,6 +85,30 @@ def sent(events: pl.LazyFrame) -> pl.LazyFrame:
         )
         .with_columns(kind=pl.lit(SENT))
     )
+
+
+def effective(events: pl.LazyFrame) -> pl.LazyFrame:
+    """Return the first request to commit each transaction of which no end was acknowledged, though
+    it took effect: a read_committed reader received a record whose value was sent once, or a raw
+    read shows the marker after it. Columns: key, txn, asked_ns and asked_op."""
+    own = (
+        events.filter(IS_SEND & pl.col("value").is_not_null())
+        .with_columns(sends=pl.len().over(*KEY, "value"))
+        .filter((pl.col("sends") == 1) & pl.col("end_op").is_null())
+        .filter(pl.col("txn").is_not_null() & pl.col("commit_op").is_not_null())
+        .select(*KEY, "value", "txn", asked_ns="commit_asked_ns", asked_op="commit_op")
+    )
+    given = events.filter(IS_DATA & IS_OK & READS_COMMITTED)
+    given_ns = pl.coalesce("t_complete_ns", "t_invoke_ns")
+    delivered = own.join(given.select(*KEY, "value", given_ns=given_ns), on=[*KEY, "value"])
+    marked = markers_of_records(events).filter(pl.col("marker") == "commit")
+    committed = own.join(marked.select(*KEY, "value"), on=[*KEY, "value"])
+    columns = [*KEY, "txn", "asked_ns", "asked_op"]
+    found = [
+        delivered.filter(pl.col("asked_ns") < pl.col("given_ns")).select(columns),
+        committed.select(columns),
+    ]
+    return pl.concat(found).unique().with_columns(kind=pl.lit(EFFECTIVE))
 
 
 def resumed(events: pl.LazyFrame) -> pl.LazyFrame:
@@ -115,7 +156,8 @@ def _successors(turns: list[Turn]) -> Iterator[Successor]:
         if since_ns is None:
             continue
         everyone = inits[begin.transactional_id]
-        for init in everyone[bisect_right(everyone, since_ns, key=_asked) :]:
+        for number in range(bisect_right(everyone, since_ns, key=_asked), len(everyone)):
+            init = everyone[number]
             if until_ns is not None and init.t_invoke_ns >= until_ns:
                 break
             if init.process != begin.process and init.type == OK and init.t_complete_ns is not None:
@@ -131,7 +173,8 @@ def of_succeeded(rows: pl.LazyFrame) -> pl.LazyFrame:
     """Return the accepted requests of transactions whose producer had a successor: REQUEST without
     its time, and known_op, the successor's InitProducerId if it had returned when the request was
     invoked, else null. rows: all rows of `fencing_evidence`. An end counts only if the client
-    certainly sent it: its transaction was not empty, and no earlier end has an unknown outcome."""
+    certainly sent it: its transaction was not empty, and none of its ends has an unknown outcome.
+    Of those, the first commit counts if it took effect."""
     successors = rows.filter(pl.col("kind") == SUCCEEDED).select(
         "txn", "known_ns", "known_op", until_ns="asked_ns"
     )
@@ -140,11 +183,13 @@ def of_succeeded(rows: pl.LazyFrame) -> pl.LazyFrame:
     is_known = (pl.col("known_ns") < pl.col("asked_ns")) & (
         pl.col("asked_ns") < pl.col("until_ns")
     ).fill_null(True)
+    told = rows.with_columns(is_sent=(is_filled & ~is_resumed) | (pl.col("kind") != ENDED))
+    requests = told.filter(pl.col("kind").is_in([SENT, OFFSETS, ENDED]) & pl.col("is_sent"))
+    nowhere = {"topic": None, "topic_id": pl.lit(NO_TOPIC_ID), "partition": None, "offset": None}
+    taken = rows.filter(pl.col("kind") == EFFECTIVE).unique("txn").with_columns(**nowhere)
     return (
-        rows.with_columns(is_sent=(is_filled & ~is_resumed) | (pl.col("kind") != ENDED))
-        .filter(pl.col("kind").is_in([SENT, OFFSETS, ENDED]) & pl.col("txn").is_not_null())
-        .filter("is_sent")
-        .select(*REQUEST)
+        pl.concat([requests.select(REQUEST), taken.select(REQUEST)], how="vertical_relaxed")
+        .filter(pl.col("txn").is_not_null())
         .join(successors, on="txn")
         .with_columns(known_op=pl.when(is_known).then("known_op"), kind=pl.lit(OUTLIVED))
         .drop("known_ns", "asked_ns", "until_ns")

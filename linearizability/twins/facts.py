@@ -127,9 +127,10 @@ def _send_outcome(
 
 def _told(rows: list[Row], txn: int | None) -> Row:
     """Return how a transaction ended, as far as its client knows: the first acknowledgement of an
-    end (end_ns, end_op), when a commit was first requested and acknowledged (commit_asked_ns,
-    commit_done_ns), and `told`: "commit" if only a commit was acknowledged. If no commit was
-    requested: "abort" if one was acknowledged, else "unasked". Otherwise "unknown"."""
+    end (end_ns, end_op); when and by which operation a commit was first requested (commit_asked_ns,
+    commit_op); when it was acknowledged (commit_done_ns). `told`: "commit" if only a commit was
+    acknowledged. If no commit was requested: "abort" if one was acknowledged, else "unasked".
+    Otherwise "unknown"."""
     ends = [
         r for r in rows if txn is not None and r["txn"] == txn and r["f"] in ("commit", "abort")
     ]
@@ -145,6 +146,7 @@ def _told(rows: list[Row], txn: int | None) -> Row:
     done = [r["t_complete_ns"] for r in commits if r["type"] == "ok"]
     return {
         "told": told,
+        "commit_op": min(((r["t_invoke_ns"], r["op_id"]) for r in commits), default=(0, None))[1],
         "commit_asked_ns": min((r["t_invoke_ns"] for r in commits), default=None),
         "commit_done_ns": min((ns for ns in done if ns is not None), default=None),
         "end_ns": min((r["t_complete_ns"] for r in good), default=None),
@@ -181,8 +183,7 @@ def _is_delivered(rows: list[Row], txn: int) -> bool:
         for r in rows
         if is_data(r)
         and (r["type"], r["isolation"]) == ("ok", "read_committed")
-        and r["t_complete_ns"] is not None
-        and r["t_complete_ns"] > min(asked)
+        and (r["t_complete_ns"] or r["t_invoke_ns"]) > min(asked)
     }
     sends = [r for r in rows if r["f"] == "send" and r["type"] != "fail" and r["value"] is not None]
     records = [(s["place"], s["value"]) for s in sends]

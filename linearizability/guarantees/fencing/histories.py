@@ -15,6 +15,7 @@ from linearizability.hand_written.rows import (
     TOPIC,
     TXN,
     Invalid,
+    P,
     Row,
     S,
     Valid,
@@ -169,6 +170,15 @@ VALID: Valid = {
         COMES(105),
         FROM(106, COMMIT),
     ],
+    "a successor sent the same value as the send that was refused": [
+        *OPEN[:2],
+        COMES(104, **OTHER),
+        FROM(105, BEGIN, txn=2, **OTHER),
+        FROM(106, S(1, None, **TXN, type="fail")),
+        FROM(107, S(1, 0, txn=2, **OTHER)),
+        FROM(108, COMMIT, txn=2, **OTHER),
+        FROM(109, P(1, 0)),
+    ],
     "an unclean election may lose the successor": (
         [UNCLEAN, *OPEN, COMES(104, **OTHER), FROM(106, COMMIT)]
     ),
@@ -255,6 +265,19 @@ INVALID: Invalid = {
     "a producer begins a transaction after a successor came": (
         [OPEN[0], COMES(100, **OTHER) | at(101), *[FROM(102, row) for row in OPEN[1:]]],
         [("superseded-producer", (1, 3))],
+    ),
+    "a reader receives a record that was refused, since a successor had come": (
+        [
+            *OPEN[:2],
+            COMES(104, **OTHER),
+            FROM(106, S(1, None, **TXN, type="fail")),
+            FROM(107, P(1, 0)),
+        ],
+        [("superseded-producer", (2, 3))],
+    ),
+    "a commit that was refused, since a successor had come, takes effect": (
+        [*OPEN, COMES(104, **OTHER), FROM(106, FENCED), FROM(107, P(1, 0))],
+        [("superseded-producer", (3, 4))],
     ),
     "a transaction without records gets an offset after a successor came": (
         [*OPEN[:2], COMES(104, **OTHER), FROM(106, SENDS_OFFSET(5))],

@@ -4,7 +4,7 @@ import json
 from typing import Any
 
 from linearizability.bounds import NEVER, is_given
-from linearizability.twins.facts import Found, Row, is_acked, is_data, is_proof
+from linearizability.twins.facts import Found, Row, is_acked, is_data, is_proof, markers_behind
 from linearizability.twins.logs import of_producers, raw_reads
 from linearizability.twins.readings import undisturbed_times
 
@@ -104,20 +104,57 @@ def _superseded(rows: list[Row]) -> Found:
 
 
 def _requests(rows: list[Row], txn: int) -> list[Row]:
-    """Return what the broker accepted of a transaction: its last acknowledged send to each
-    partition, its offsets, and its ends if it was not empty and all were acknowledged."""
+    """Return what the broker accepted of a transaction: its last send to each partition that was
+    acknowledged or read, its offsets, and its ends if it was not empty and all were acknowledged.
+    If none was, but the first commit took effect, return that, in no partition."""
     own = [r for r in rows if r["txn"] == txn]
     good = [r for r in own if r["type"] == "ok" and r["t_complete_ns"] is not None]
     sends: dict[Any, Row] = {}
-    acked = [r for r in own if is_acked(r)]
-    acked.sort(key=lambda r: (r["t_invoke_ns"], r["op_id"], r["offset"]))
-    for row in acked:
+    for row in sorted((r for r in own if _is_accepted(rows, r)), key=_when):
         sends[row["place"]] = row
     filling = [*sends.values(), *(r for r in good if r["f"] == "send_offsets")]
     ends = [r for r in own if r["f"] in ("commit", "abort")]
-    if not filling or any(r["type"] != "ok" for r in ends):
-        ends = []
-    return filling + [r for r in ends if r["t_complete_ns"] is not None]
+    certain = ends if filling and all(r["type"] == "ok" for r in ends) else []
+    commits = [r for r in ends if r["f"] == "commit"]
+    if commits and not any(r["type"] == "ok" for r in ends):
+        first = min(commits, key=_when)
+        if any(_has_taken_effect(rows, send, first) for send in own if _is_sent_once(rows, send)):
+            filling.append(first | {"place": (None, "", None)})
+    return filling + [r for r in certain if r["t_complete_ns"] is not None]
+
+
+def _when(row: Row) -> tuple[int, int, int]:
+    return row["t_invoke_ns"], row["op_id"], -1 if row["offset"] is None else row["offset"]
+
+
+def _is_accepted(rows: list[Row], send: Row) -> bool:
+    if send["f"] != "send":
+        return False
+    is_acknowledged = send["type"] == "ok" and send["acks"] == -1
+    return is_acknowledged or (_is_sent_once(rows, send) and bool(_reads(rows, send)))
+
+
+def _is_sent_once(rows: list[Row], send: Row) -> bool:
+    record = ("send", send["place"], send["value"])
+    same = [r for r in rows if (r["f"], r["place"], r["value"]) == record]
+    return send["f"] == "send" and send["value"] is not None and len(same) == 1
+
+
+def _reads(rows: list[Row], send: Row) -> list[Row]:
+    """Return the reads of a record, raw or not."""
+    record = (send["place"], send["value"])
+    return [r for r in rows if is_data(r) and (r["place"], r["value"]) == record]
+
+
+def _has_taken_effect(rows: list[Row], send: Row, commit: Row) -> bool:
+    """Return whether a read of this record proves that its transaction was committed."""
+    for read in _reads(rows, send):
+        shown = markers_behind(rows, (read["place"], read["offset"], read["value"]))
+        ended_ns = read["t_invoke_ns"] if read["t_complete_ns"] is None else read["t_complete_ns"]
+        is_committed = (read["type"], read["isolation"]) == ("ok", "read_committed")
+        if (is_committed and ended_ns > commit["t_invoke_ns"]) or "commit" in dict(shown):
+            return True
+    return False
 
 
 def _is_unclean(rows: list[Row]) -> bool:

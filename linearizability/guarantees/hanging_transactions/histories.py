@@ -217,6 +217,16 @@ INVALID: Invalid = {
         [INIT, BEGIN, S(1, 0, **TXN, **AT(1)), OPEN(80)],
         [("open-after-its-time-out", (2, 3))],
     ),
+    "a commit of unknown outcome takes effect long after the time-out": (
+        [
+            INIT,
+            BEGIN,
+            S(1, 0, **TXN, **AT(1)),
+            COMMIT | AT(60) | {"type": "info"},
+            P(1, 0, **AT(61)),
+        ],
+        [("committed-too-late", (2, 3))],
+    ),
     "a transaction is open for longer than any time-out allows, before the final phase": (
         [S(1, 0, **TXN), OPEN(30 * 60)],
         [("open-after-its-time-out", (0, 1))],

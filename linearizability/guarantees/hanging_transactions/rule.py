@@ -50,9 +50,9 @@ class HangingTransactions(Checker):
     - `open-after-its-end`, `open-after-its-time-out`: the same before the final phase has lasted
       so long, while the high watermark is above the place of the marker. Faults in the meantime
       excuse these (`overdue.py`).
-    - `committed-too-late`: a commit was accepted that was requested later after a record's
-      acknowledgement than the largest time-out, the sweep and 5 s together. Faults in between
-      excuse this (`overdue.py`).
+    - `committed-too-late`: a commit was accepted, or took effect, that was requested later after a
+      record's acknowledgement than the largest time-out, the sweep and 5 s together. Faults in
+      between excuse this (`overdue.py`).
     - `stable-while-open`: a transaction was committed (the commit was accepted, or raw reads show
       that one of unknown outcome took effect), but before that commit was requested, a leader named
       a last stable offset above a record of the transaction, or a read_committed reader received a
@@ -215,17 +215,18 @@ def committed_late(events: pl.LazyFrame) -> pl.LazyFrame:
 
 
 def in_time_or_late(events: pl.LazyFrame) -> pl.LazyFrame:
-    """Return the first acknowledged record, in each partition, of each transaction whose commit was
-    accepted, and lasted_ns: how long after its acknowledgement the commit was requested."""
+    """Return the first acknowledged record, in each partition, of each transaction that was
+    committed for certain, and lasted_ns: how long after its acknowledgement the commit was
+    requested."""
     return (
-        events.filter(ACKNOWLEDGED & (pl.col("told") == TOLD_COMMIT))
+        committed_for_certain(events)
         .sort("t_complete_ns", "op_id")
         .group_by(*KEY, "txn", maintain_order=True)
         .agg(
             pl.col("longest_ns").first(),
             lasted_ns=(pl.col("commit_asked_ns") - pl.col("t_complete_ns")).first(),
             send_op=pl.col("op_id").first(),
-            end_op=pl.col("end_op").first(),
+            end_op=pl.coalesce("end_op", "commit_op").first(),
         )
     )
 

@@ -122,7 +122,8 @@ def _committed_late(rows: list[Row]) -> Found:
     for row in filter(is_acked, rows):
         is_late = (
             may_last_ns is not None
-            and row["told"] == "commit"
+            and (row["told"] == "commit" or _took_effect(rows, row))
+            and row["commit_asked_ns"] is not None
             and row["commit_asked_ns"] - row["t_complete_ns"] > may_last_ns + 15 * 10**9
         )
         if is_late:
@@ -130,9 +131,15 @@ def _committed_late(rows: list[Row]) -> Found:
             if (row["t_complete_ns"], row["op_id"]) < (earlier["t_complete_ns"], earlier["op_id"]):
                 first[row["place"], row["txn"]] = row
     return {
-        ("committed-too-late", tuple(sorted({row["op_id"], row["end_op"]})), place)
+        ("committed-too-late", tuple(sorted({row["op_id"], _end_of(row)})), place)
         for (place, _), row in first.items()
     }
+
+
+def _end_of(row: Row) -> int:
+    """Return the first acknowledged end of the row's transaction, or else its first commit."""
+    operation: int = row["commit_op"] if row["end_op"] is None else row["end_op"]
+    return operation
 
 
 def _tells(rows: list[Row], answer: Row) -> bool:
