@@ -21,17 +21,19 @@ def run(
     history: pl.LazyFrame, checkers: Sequence[str] | None = None, bounds: Bounds = NOTHING_STATED
 ) -> list[CheckerVerdict]:
     """Return each checker's opinion on a history that fits into memory, for all checkers by
-    default. Opinions are UNKNOWN if polars or memory fails."""
+    default. A checker that fails is UNKNOWN; all are if what they share (the outcomes of
+    transactions, the evidence) cannot be collected."""
+    names = tuple(CHECKERS) if checkers is None else checkers
     with for_rows(history.select(pl.len()).collect().item()):
-        return _run(history, tuple(CHECKERS) if checkers is None else checkers, bounds)
+        try:
+            return _run(history, names, bounds)
+        except (pl.exceptions.PolarsError, MemoryError) as error:
+            failed = f"the history could not be judged ({type(error).__name__}: {error})"
+            return opinions(judge(_nothing().lazy(), Scope.PARTITION, ()), names, failed)
 
 
 def _run(history: pl.LazyFrame, checkers: Sequence[str], bounds: Bounds) -> list[CheckerVerdict]:
-    try:
-        events = whole(resolved(history.select(COLUMNS_READ)))
-    except (pl.exceptions.PolarsError, MemoryError) as error:
-        failed = f"the outcomes could not be resolved ({type(error).__name__}: {error})"
-        return opinions(judge(_nothing().lazy(), Scope.PARTITION, ()), checkers, failed)
+    events = whole(resolved(history.select(COLUMNS_READ)))
     absent = absent_from(events)
     pieces = []
     wanted = {Scope.PARTITION, *(CHECKERS[name].scope for name in checkers)}

@@ -43,7 +43,7 @@ HANGS_S = 300
 STDERR = 2
 AT_ONCE = 50
 SENTENCE_MAX = 700
-CRASHED = re.compile(r"\w*(Error|Exception): |the outcomes could not be resolved")
+CRASHED = re.compile(r"\w*(Error|Exception): |the history could not be judged")
 
 
 @dataclass
