@@ -103,7 +103,10 @@ class Disk:
             with suppress(DiskError):
                 disk.remove()
             if isinstance(error, OSError):
-                raise DiskError(f"no disk can be made in {home}: {error.strerror}") from error
+                raise DiskError(
+                    f"no disk can be made in {home}: {error.strerror}; free some space, or set"
+                    " TMPDIR"
+                ) from error
             raise
         with _lock:
             _living[home] = disk
@@ -141,13 +144,17 @@ class Disk:
                     os.posix_fallocate(file.fileno(), file.seek(0, os.SEEK_END), free_bytes)
                 except OSError as error:
                     if error.errno != errno.ENOSPC:
-                        raise DiskError(f"{self._ballast}: {error.strerror}") from error
+                        raise DiskError(
+                            f"{self._ballast} cannot take the free space: {error.strerror}; see"
+                            " `touchstone doctor`"
+                        ) from error
                     free_bytes //= 2  # the file's own metadata takes blocks, too
 
     def make_room(self) -> None:
         """Release the space that `fill` has taken, if any. Raise OSError if the disk cannot be
         written."""
-        self._ballast.unlink(missing_ok=True)
+        if self.is_full:
+            self._ballast.unlink(missing_ok=True)
         self.is_full = False
 
     def cut_power(self) -> None:
@@ -223,7 +230,10 @@ class Disk:
         try:
             _ioctl(self.mount_point, request, argument)
         except OSError as error:
-            raise DiskError(f"{self.mount_point}: {error.strerror}") from error
+            raise DiskError(
+                f"{self.mount_point}: the kernel refuses the fault: {error.strerror}; see"
+                " `touchstone doctor`"
+            ) from error
 
 
 def thaw_leftovers() -> None:
@@ -326,15 +336,15 @@ def _run(program: str, *arguments: str | Path) -> None:
             check=False,
         )
     except (OSError, subprocess.TimeoutExpired) as error:
-        raise DiskError(f"{program} failed: {error}") from error
+        raise DiskError(f"{program} failed: {error}; see `touchstone doctor`") from error
     if done.returncode != 0:
         said = " / ".join((done.stderr or done.stdout).split("\n")).strip(" /")
         raise DiskError(f"{program} failed: {said}; see `touchstone doctor`")
 
 
 def _at_exit() -> None:
-    """Thaw the disks, end the nodes that hang on them, and then remove the disks, when this process
-    exits."""
+    """When this process exits, thaw its disks, kill its child processes, which may use the disks,
+    and then remove the disks. Ignore a disk that cannot be removed."""
     with _lock:
         disks = [disk for disk in _living.values() if disk._owner == os.getpid()]
     if not disks:

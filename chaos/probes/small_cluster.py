@@ -10,6 +10,7 @@ from pathlib import Path
 from chaos.means import leftovers
 from chaos.means.connection import WireError
 from chaos.means.links import LinkError, Links
+from chaos.means.ports import NoFreePort
 from chaos.probes import small_node
 from chaos.targets.clusters import layout as layouts
 from chaos.targets.clusters.cluster import LocalCluster
@@ -54,7 +55,7 @@ class SmallCluster(LocalCluster):
 
     def dial(self, source: int, to: int, seconds: float, listener: str = "INTERNAL") -> str:
         """Let one node connect to another and wait up to `seconds` for a response. Return
-        "answered", "refused" or "silent". Raise OSError if the first node does not answer us."""
+        "answered", "refused" or "silent". Raise OSError if the node `source` does not answer us."""
         host, port = self.where(source, to, listener)
         return self.order(source, f"DIAL {host} {port} {seconds}").split()[0]
 
@@ -85,9 +86,12 @@ class SmallCluster(LocalCluster):
 
 def start(directory: Path) -> SmallCluster:
     """Remove what dead owners left, and start three small nodes with every link proxied. Raise
-    TargetError if one does not start."""
+    TargetError if a node or toxiproxy does not start, or if no port is free."""
     leftovers.remove()
-    layout = layouts.proxied(NODES)
+    try:
+        layout = layouts.proxied(NODES)
+    except NoFreePort as error:
+        raise TargetError(str(error)) from error
     links: Links | None = None
     try:
         links = Links.start(layout.proxy_api, directory / "nodes" / "toxiproxy.log")
@@ -102,11 +106,11 @@ def start(directory: Path) -> SmallCluster:
 
 def start_in_namespaces(directory: Path) -> SmallCluster:
     """Remove what dead owners left, and start three small nodes in network namespaces. Raise
-    TargetError if one does not start."""
+    TargetError if the namespaces cannot be made, no port is free, or a node does not start."""
     leftovers.remove()
     try:
         layout, links = namespaced.build(NODES, directory)
-    except LinkError as error:
+    except (LinkError, NoFreePort) as error:
         raise TargetError(str(error)) from error
     members = _nodes(layout, directory)
     namespaced.settle_in(members, layout)

@@ -88,8 +88,9 @@ class JavaHost:
             process.wait()
 
     def ask(self, client: int, op: str, timeout_s: float, **fields: Any) -> Answer:
-        """Let the Java process perform one operation and return its answer. Raise HostError if
-        there is no answer in time, or the process has ended."""
+        """Let the Java process perform one operation and return its answer, which has the key
+        `error` if the operation failed. Raise HostError if there is no answer in time, or the
+        process has ended."""
         with self._lock:
             process, number = self.process, next(self._requests)
             answers: Answers = SimpleQueue()
@@ -198,6 +199,11 @@ def compiled() -> Path:
         except OSError:
             if not folder.is_dir():  # else another process was quicker
                 raise
+    except subprocess.TimeoutExpired as error:
+        raise TargetError(
+            f"--client java: its compiler did not end within {error.timeout:g} s; try again when"
+            " this machine is less busy, or choose --client confluent"
+        ) from error
     finally:
         shutil.rmtree(unfinished, ignore_errors=True)
     return folder

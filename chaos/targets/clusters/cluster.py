@@ -74,7 +74,8 @@ class LocalCluster:
     # --- life -------------------------------------------------------------------------------------
 
     def start(self) -> None:
-        """Start every node and wait until the cluster is ready. If that fails, stop everything."""
+        """Start every node and wait until the cluster is ready. If that fails, stop everything and
+        raise the error, TargetError for a node that does not start or does not become ready."""
         try:
             for member in self._members.values():
                 member.start()
@@ -96,8 +97,8 @@ class LocalCluster:
                 return
             time.sleep(POLL_S)
         raise TargetError(
-            f"{self.target} is not ready after {timeout_s:.0f} s: {waiting_for};"
-            f" last words of {self._last_words()}"
+            f"{self.target} is not ready after {timeout_s:.0f} s: {waiting_for}; see `touchstone"
+            f" doctor`, and the last words of {self._last_words()}"
         )
 
     def _check_running(self) -> None:
@@ -107,7 +108,7 @@ class LocalCluster:
                 last = member.child.last_words() if member.child else ""
                 raise TargetError(
                     f"{self.target}: node {member.number} ended with status {status};"
-                    f" its last words: {last}"
+                    f" its last words: {last}; correct the cause, and start it again"
                 )
 
     def _not_ready(self) -> str:
@@ -142,7 +143,8 @@ class LocalCluster:
 
     def restart(self) -> None:
         """End all faults, restart each node that has ended or does not answer any more, and wait
-        until the cluster is ready. Raise TargetError if it does not become ready."""
+        until the cluster is ready. Raise TargetError if a fault cannot be ended, or if the cluster
+        does not become ready."""
         self.perform(Heal())
         with suppress(TargetError):
             self.wait_ready(DEAF_TIMEOUT_S)
@@ -154,7 +156,7 @@ class LocalCluster:
         self.wait_ready()
 
     def collect(self, into: Path) -> None:
-        """Copy the nodes' logs and configurations to into/<node>/."""
+        """Copy the nodes' logs and configurations to into/<node>/, unless they lie there anyway."""
         for number, member in self._members.items():
             destination = into / str(number)
             if destination.resolve() == member.directory.resolve():
@@ -222,7 +224,7 @@ class LocalCluster:
                 struck = self._performers[type(fault)](self, fault)
                 if self.links is not None:
                     self.links.settle()
-            except (LinkError, DiskError, WireError) as error:
+            except (LinkError, DiskError, WireError, OSError) as error:
                 message = f"target {self.target!r}: {fault.name} failed: {error}"
                 raise TargetError(message) from error
             return Performed(fault, tuple(struck), "" if struck else _why_nobody(fault))
@@ -250,13 +252,13 @@ class LocalCluster:
             )
 
     def members_of(self, node: Node) -> Sequence[LocalNode]:
-        """Return the nodes that a number or a role refers to now, [] if no node has the role. Raise
-        TargetError for one that is not a node of this cluster."""
+        """Return the nodes that a number or a role refers to now, or [] if no node has the role.
+        Raise TargetError for a number or name that is not a node of this cluster."""
         return [self._members[number] for number in self.resolve(node)]
 
     def resolve(self, node: Node) -> tuple[int, ...]:
-        """Return the numbers of the nodes that a number or a role refers to now, () if no node has
-        the role. Raise TargetError for one that is not a node of this cluster."""
+        """Return the numbers of the nodes that a number or a role refers to now, or () if no node
+        has the role. Raise TargetError for a number or name that is not a node of this cluster."""
         return roles.resolve(node, self)
 
     def open_links(self) -> Links:
@@ -265,7 +267,8 @@ class LocalCluster:
         return self.links
 
     def _heal(self, fault: Heal) -> Performed:
-        """Undo the faults without waiting until the nodes are ready; `wait_ready` does that."""
+        """Undo the faults, and return the nodes that were continued or started. They may not be
+        ready yet; `wait_ready` waits for that."""
         equipment.heal_disks(self.members())
         equipment.heal_shims(self.members())
         try:

@@ -55,8 +55,9 @@ class Equippable:
 
 
 def equipped(target: Target, faults: Faults) -> Target:
-    """Return the target with the equipment that these faults need, as far as this machine provides
-    it."""
+    """Return a copy of the target with the disks and the shim that these faults need, or the target
+    itself if they need none or its nodes take none. The copy may need what this machine lacks:
+    `why_not` tells that."""
     if _needs_disks(target, faults) and isinstance(target, DiskTarget):
         target = target.with_disks()
     if _needs_shim(target, faults) and isinstance(target, PreloadTarget):
@@ -76,7 +77,8 @@ def why_not(target: Target, faults: Faults) -> str | None:
 
 
 def has_means(member: LocalNode, fault: type[Fault]) -> bool:
-    """Return whether the node was started with the disk or shim that this fault needs."""
+    """Return whether the node was started with the disk or shim that this fault needs. Return True
+    for a fault that needs neither."""
     if fault is PowerLoss:
         return member.disk is not None or member.shim is not None
     if fault in SHIM_FAULTS:
@@ -155,7 +157,8 @@ def heal_disks(members: Members) -> None:
     """Thaw disks, free their space, and mount failed disks again after ending their node."""
     for disk in disks_of(members):
         disk.thaw()
-        disk.make_room()
+        if not disk.is_broken:  # else it takes no write until it is mounted again
+            disk.make_room()
     for member in members:
         if member.disk is not None and member.disk.is_broken:
             if member.child is not None:
@@ -165,7 +168,7 @@ def heal_disks(members: Members) -> None:
 
 def heal_shims(members: Members) -> None:
     """Set clocks right, remove the delay of syncs, and cut the power of each node whose sync a
-    fault has failed."""
+    fault has failed: its process is killed, and loses what it had not synced."""
     for member, loaded in shims_of(members):
         loaded.heal()
         if loaded.medium.has_failed():
@@ -180,7 +183,8 @@ def remove_disks(members: Members) -> None:
 
 
 def close_shims(members: Members) -> None:
-    """Release the shim's files of nodes that have ended."""
+    """Release the shims' files, and set each node's `shim` to None. The nodes' processes must have
+    ended."""
     for member, loaded in shims_of(members):
         loaded.close()
         member.shim = None
