@@ -51,7 +51,7 @@ class GroupCoordinator(GroupState):
 
     @property
     def now_ms(self) -> int:
-        """The wall clock of the current event."""
+        """The time of the current event, in milliseconds of the wall clock."""
         return self._moment.now_ms
 
     @property
@@ -77,8 +77,8 @@ class GroupCoordinator(GroupState):
         self.log.append([group_log.group_record(group)])
 
     def try_to_save(self, group: ClassicGroup) -> Iterator[Effect]:
-        """Write the group's state in the background, with no client waiting for the result. If that
-        fails, only report it."""
+        """Append the group's current state to the log, when no client waits for the result. If that
+        fails, only report it to the operator."""
         try:
             self.save_group(group)
         except Refused as refused:
@@ -136,8 +136,8 @@ class GroupCoordinator(GroupState):
             self.forget_offset(group_id, key)
 
     def delete_group(self, group: Group) -> None:
-        """Delete a group and everything that it committed. Raise Refused if the log does not take
-        that."""
+        """Delete a group and everything that it committed, also in open transactions. Raise Refused
+        if the log does not take that."""
         pending = self.pending_offsets.of(group.group_id)
         keys = list(dict.fromkeys([*self.offsets.of(group.group_id), *pending]))
         offsets: list[KeyValue] = [

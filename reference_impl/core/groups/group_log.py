@@ -42,7 +42,7 @@ Entry = KeyValue | Record
 
 
 class GroupLog:
-    """Appends to the partition of a shard."""
+    """Appends the records of one coordinator to its partition of `__consumer_offsets`."""
 
     def __init__(self, topic: KeyedTopic, partition: Callable[[], Partition]) -> None:
         """Create a log. partition: returns the partition, or raises Refused when it is not led any
@@ -101,7 +101,7 @@ def _record(key: Struct, value: Struct | None) -> Record:
 def offset_record(
     group_id: str, key: TopicPartition, committed: CommittedOffset | None
 ) -> KeyValue:
-    """Return the record of a commit; for None, the tombstone that deletes it."""
+    """Return the record of a commit or, for None, the tombstone that deletes it."""
     record_key = definition("OffsetCommitKey").new(group=group_id, topic=key[0], partition=key[1])
     if committed is None:
         return record_key, None
@@ -116,7 +116,7 @@ def offset_record(
 
 
 def committed_from(value: Struct, log_offset: int) -> CommittedOffset:
-    """Return the commit that a record describes."""
+    """Return the commit that a record's value describes. log_offset: the offset of that record."""
     return CommittedOffset(
         value.offset,
         value.leader_epoch,
@@ -129,7 +129,7 @@ def committed_from(value: Struct, log_offset: int) -> CommittedOffset:
 
 
 def group_tombstone(group_id: str) -> KeyValue:
-    """Return the tombstone of a group."""
+    """Return the tombstone that deletes the record of a classic group."""
     return definition("GroupMetadataKey").new(group=group_id), None
 
 

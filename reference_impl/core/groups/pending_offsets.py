@@ -35,7 +35,8 @@ class PendingOffsets:
         return self._open.get(producer_id, {}).get((group_id, key))
 
     def end(self, producer_id: int) -> list[Commit]:
-        """Remove and return the pending commits of a transaction that has ended."""
+        """Remove and return the pending commits of a transaction that has ended, or none if it has
+        none."""
         ended = self._open.pop(producer_id, {})
         for group_id, key in ended:
             self._writers[group_id][key].discard(producer_id)

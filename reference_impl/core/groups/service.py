@@ -66,7 +66,8 @@ class GroupShard(GroupCoordinator):
                 yield from rebalance.turn_all_away(group, ErrorCode.NOT_COORDINATOR)
 
     def timer_fired(self, what: str, rest: list[str | int]) -> Iterator[Effect]:
-        """Handle a timer: a member has missed its deadline, or a delay is over."""
+        """Handle a timer, named by these parts of its key: a member has missed its deadline, or a
+        delay is over. Do nothing if its group is gone."""
         if what == expiry.EXPIRY:
             yield from expiry.expire_offsets(self)
             return

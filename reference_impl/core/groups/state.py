@@ -24,7 +24,8 @@ Group = ClassicGroup | ConsumerGroup
 
 
 class GroupState(Shard):
-    """Groups by id, their committed offsets, and those of open transactions."""
+    """The state of one partition of `__consumer_offsets`: groups by id, their committed offsets,
+    and those of open transactions."""
 
     def __init__(self, topic: KeyedTopic, partition: Partition, rules: Rules) -> None:
         super().__init__(topic, partition, rules)
@@ -33,7 +34,8 @@ class GroupState(Shard):
         self.pending_offsets = PendingOffsets()
 
     def replay(self, batch: RecordBatch) -> None:
-        """Apply one batch of the log."""
+        """Apply one batch of the log. Offsets of a transaction stay pending until its marker is
+        applied."""
         if batch.is_control:
             kinds = [control_type(record) for record in batch.records]
             if kinds and kinds[0] in (ControlRecordType.COMMIT, ControlRecordType.ABORT):

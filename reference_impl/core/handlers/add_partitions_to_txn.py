@@ -67,8 +67,8 @@ def handle_add_partitions_to_txn(broker: Broker, request: Request) -> Iterator[E
 
 
 def one_transaction(broker: Broker, request: Request, asked: Struct) -> CodesInTurns:
-    """Verify one transaction's partitions, or add them to it. Return an error code (or NONE) for
-    each partition."""
+    """Verify one transaction's partitions (verify_only), or add them to it; do neither if one of
+    them does not exist. Return an error code (or NONE) for each partition."""
     if asked.verify_only:
         codes = yield from unknown_among(broker, request, asked.topics)
         return codes or (yield from verified(broker, request, asked))
@@ -121,8 +121,9 @@ def added(
 
 def denied_among(broker: Broker, request: Request) -> CodesInTurns:
     """Return an error code for each partition if the client may not use its transactional id, or
-    not write to one of the partitions; no codes if it may do both. These are requests up to version
-    3, which clients send themselves; they may not add internal topics."""
+    may not write to one of the topics or that topic is internal. Return no codes if all is
+    permitted. Only requests up to version 3, which clients send themselves, are checked with
+    this."""
     body, access = request.body, broker.access
     keys = partitions_of(body.v3_and_below_topics)
     if not access.may(request, WRITE_TRANSACTIONAL_ID, body.v3_and_below_transactional_id):
@@ -191,7 +192,8 @@ def partitions_of(topics: list[Struct]) -> list[PartitionKey]:
 def answered(
     request: Request, topics: list[Struct], codes: Codes
 ) -> Generator[Effect, None, list[Struct]]:
-    """Return the response's rows for these codes."""
+    """Return the response's rows for these topics, with the code that `codes` has for each
+    partition."""
     rows = []
     for topic in topics:
         yield GiveWay(request)

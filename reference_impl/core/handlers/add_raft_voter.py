@@ -21,7 +21,8 @@ RESPONSE = definition("AddRaftVoterResponse")
 
 def handle_add_raft_voter(controller: Controller, request: Request) -> Generator[Any, Any, None]:
     """Make a node a voter of the quorum. Answer once that is committed, or once it is written if
-    the request does not want to wait; with an error if it is refused or not committed in time."""
+    the request does not want to wait. Answer with an error if it is refused or not committed in
+    time."""
     quorum, body = controller.metadata, request.body
     answer = RESPONSE.new(error_message=None)
     try:

@@ -39,8 +39,8 @@ inexact."""
 
 def handle_alter_client_quotas(controller: Controller, request: Request) -> Iterator[Effect]:
     """Set and remove quotas (validate_only: only check that this is possible). Each entity changes
-    completely or not at all, and has one row in the answer. Of an entity that is named twice, only
-    the first entry counts."""
+    completely or not at all, and has one row in the answer. If an entity is named twice, only its
+    first entry takes effect, and its row tells that the last was refused."""
     rows: dict[tuple[tuple[str, str | None], ...], Struct] = {}
     records: list[Struct] = []
     seen: set[Entity] = set()
@@ -74,7 +74,8 @@ def handle_alter_client_quotas(controller: Controller, request: Request) -> Iter
 
 
 def checked_entity(wanted: Struct) -> Entity:
-    """Return the entity of one entry. Raise Refused if there can be no such entity."""
+    """Return the entity of one entry. Raise Refused if it has no part, an unknown type, an empty
+    name, an invalid address, or an address together with other types."""
     names = {row.entity_type: row.entity_name for row in wanted.entity}
     for kind, name in names.items():
         if kind not in (USER, CLIENT_ID, IP):
@@ -90,7 +91,8 @@ def checked_entity(wanted: Struct) -> Entity:
 
 
 def _is_address(name: str) -> bool:
-    """Return whether a name is an IP address. Kafka also takes a host name that it can resolve."""
+    """Return whether a name is an IP address. Return False for a host name, though Kafka accepts
+    one that it can resolve."""
     try:
         ip_address(name)
     except ValueError:
@@ -99,8 +101,9 @@ def _is_address(name: str) -> bool:
 
 
 def changes(controller: Controller, entity: Entity, wanted: Struct) -> list[Struct]:
-    """Return the metadata records for one entry's changes; none for a value that is set already.
-    Raise Refused if the entry names a key twice, or a key or value is not valid."""
+    """Return the metadata records for one entry's changes; a value that is already set or already
+    removed needs none. Raise Refused if the entry names a key twice, or a key or value is not
+    valid."""
     has = controller.image.client_quotas.of(entity)
     asked: dict[str, float | None] = {}
     for row in wanted.ops:

@@ -20,8 +20,8 @@ RESPONSE = definition("AlterConfigsResponse")
 
 def handle_alter_configs(controller: Controller, request: Request) -> Iterator[Effect]:
     """Replace all overrides of each named resource by those that the request names (validate_only:
-    only check that this is possible); each resource completely or not at all, with its own
-    result."""
+    only check that this is possible). Each resource changes completely or not at all, and has its
+    own result."""
     # VALIDATE, DEDUPLICATE and APPLY happen for each resource on its own: change_to.
     rows = yield from alter_all(controller, request, RESPONSE, replacement)
     # RESPOND

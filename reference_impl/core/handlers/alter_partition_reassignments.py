@@ -20,7 +20,8 @@ RESPONSE = definition("AlterPartitionReassignmentsResponse")
 def handle_alter_partition_reassignments(
     controller: Controller, request: Request
 ) -> Iterator[Effect]:
-    """Begin, change or cancel the move of partitions to other replicas."""
+    """Begin, change or cancel the move of partitions to other replicas, and answer with a result
+    for each partition."""
     # VALIDATE
     if not controller.access.may(request, ALTER_CLUSTER):
         yield Respond(request, RESPONSE.new(error_code=ErrorCode.CLUSTER_AUTHORIZATION_FAILED))

@@ -30,7 +30,8 @@ APPLIED_AT_ONCE = 100
 def handle_alter_user_scram_credentials(
     controller: Controller, request: Request
 ) -> Iterator[Effect]:
-    """Set and delete credentials; each user of the request changes or is refused on its own."""
+    """Set and delete credentials; each user of the request changes or is refused independently of
+    the others. Refuse a user that the request names twice."""
     deletions, upsertions = request.body.deletions, request.body.upsertions
     times = yield from counted(request, (row.name for row in (*deletions, *upsertions)))
     errors: dict[str, Refused | None] = dict.fromkeys(times)
@@ -75,7 +76,8 @@ def check_row(row: Struct) -> None:
 
 
 def deleted(controller: Controller, row: Struct) -> Struct:
-    """Return the record that removes a credential. Raise Refused if there is none."""
+    """Return the record that removes a credential. Raise Refused if the user has none of this
+    mechanism."""
     if controller.image.scram_users.credential(row.name, row.mechanism) is None:
         raise Refused(
             ErrorCode.RESOURCE_NOT_FOUND, "Attempt to delete a user credential that does not exist"
@@ -97,7 +99,7 @@ def upserted(_: Controller, row: Struct) -> Struct:
 
 
 def result(user: str, refused: Refused | None) -> Struct:
-    """Return the result of one user."""
+    """Return the result row of one user. It has the error of `refused`, or none if that is None."""
     row = RESPONSE.struct("AlterUserScramCredentialsResult", user=user, error_message=None)
     if refused is not None:
         row.error_code, row.error_message = refused.code, refused.message

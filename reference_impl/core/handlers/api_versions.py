@@ -20,8 +20,8 @@ LOWEST_LEVEL_0_SINCE = 4
 
 def handle_api_versions(broker: Broker, request: Request) -> Iterator[Effect]:
     """Answer with the APIs and versions that this listener serves, and with the cluster's features.
-    A request of an unknown version gets UNSUPPORTED_VERSION, in the form of version 0. Remember the
-    client's software, if the request names it."""
+    Refuse an unknown version of this request (UNSUPPORTED_VERSION, in the form of version 0) and
+    invalid client software (INVALID_REQUEST). Remember the software that a valid request names."""
     # VALIDATE
     apis = broker.apis_for(request.connection)
     own = apis[ApiKey.API_VERSIONS]
@@ -71,7 +71,7 @@ def handle_api_versions(broker: Broker, request: Request) -> Iterator[Effect]:
 
 
 def row(key: int, min_version: int, max_version: int) -> Struct:
-    """Return the row of one API."""
+    """Return the answer's row for one API, with the lowest and the highest version to advertise."""
     return RESPONSE.struct(
         "ApiVersion", api_key=key, min_version=min_version, max_version=max_version
     )

@@ -13,9 +13,9 @@ from reference_impl.wire import ErrorCode
 
 
 def handle_begin_quorum_epoch(broker: Broker, request: Request) -> Iterator[Effect]:
-    """Follow the quorum leader that sent this request to announce its election. Refuse one of
-    another cluster or of an older epoch. One that was meant for another voter is refused, too, but
-    its leader is followed."""
+    """Follow the quorum leader that sent this request to announce its election. Refuse a request of
+    another cluster or of an older epoch. Follow the leader, but answer with an error, if the
+    request was meant for another voter."""
     quorum, body = broker.quorum, request.body
     # VALIDATE
     try:

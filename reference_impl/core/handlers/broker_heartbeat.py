@@ -18,7 +18,7 @@ RESPONSE = definition("BrokerHeartbeatResponse")
 
 def handle_broker_heartbeat(controller: Controller, request: Request) -> Iterator[Effect]:
     """Renew the session of a broker, and answer whether it has caught up with the metadata, is
-    fenced, and may shut down."""
+    fenced, and may shut down. Refuse a broker whose epoch is not current."""
     answer = RESPONSE.new()
     try:
         # VALIDATE, APPLY

@@ -17,7 +17,8 @@ RESPONSE = definition("BrokerRegistrationResponse")
 
 
 def handle_broker_registration(controller: Controller, request: Request) -> Iterator[Effect]:
-    """Register an incarnation of a broker, and answer with the epoch that it gets."""
+    """Register an incarnation of a broker, and answer with the epoch that it gets, or with an error
+    if it does not fit the cluster or the incarnation before it still lives."""
     # VALIDATE, DEDUPLICATE (an incarnation that registers again amends what it said), APPLY
     answer = RESPONSE.new()
     try:

@@ -24,7 +24,7 @@ CLASSIC_MEMBER, CONSUMER_MEMBER = 0, 1
 
 def handle_consumer_group_describe(broker: Broker, request: Request) -> Iterator[Effect]:
     """Describe consumer groups: epochs, and for each member its current and its target assignment.
-    Leave out a group once the request has named it too often."""
+    Describe one group at most REPETITIONS_MAX times."""
     # VALIDATE happens for each group. DEDUPLICATE, APPLY: reading changes nothing.
     rows = []
     asked = Repetitions()

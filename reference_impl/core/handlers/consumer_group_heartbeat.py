@@ -25,7 +25,8 @@ OWN_MEMBER_ID_SINCE = 1
 
 
 def handle_consumer_group_heartbeat(broker: Broker, request: Request) -> Iterator[Effect]:
-    """Join, stay in, move within or leave a consumer group."""
+    """Let a member join, stay in, move within or leave a consumer group by its heartbeat. Answer
+    with an error if it may not."""
     try:
         # VALIDATE
         if not broker.groups.settings.serves_consumer_groups:

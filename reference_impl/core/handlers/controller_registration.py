@@ -16,7 +16,7 @@ RESPONSE = definition("ControllerRegistrationResponse")
 
 
 def handle_controller_registration(controller: Controller, request: Request) -> Iterator[Effect]:
-    """Register an incarnation of a controller."""
+    """Register an incarnation of a controller, in place of the one before it."""
     answer = RESPONSE.new(error_message=None)
     try:
         # VALIDATE, DEDUPLICATE (a registration that comes twice is written twice), APPLY

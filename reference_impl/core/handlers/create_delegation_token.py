@@ -22,8 +22,8 @@ USER = "User"
 
 def handle_create_delegation_token(controller: Controller, request: Request) -> Iterator[Effect]:
     """Create a token for the requester, or for the owner that the request names, and answer with
-    it. Refuse an owner without a type, or for whom the client may not create tokens, and a renewer
-    that is not a user."""
+    the token. Refuse an owner that is named without a type or for whom the client may not create
+    tokens, a renewer that is not a user, and every request while tokens are disabled."""
     body, answer = request.body, unanswered(controller.access, request)
     owner, requester = owner_in(controller.access, request)
     try:
@@ -69,5 +69,6 @@ def unanswered(access: Access, request: Request) -> Struct:
 
 
 def forward_create_delegation_token(broker: Broker, request: Request) -> Iterator[Effect]:
-    """Let the controller handle the request of a client that may manage tokens."""
+    """Let the active controller handle the request of a client that may manage tokens. Answer any
+    other client with an error."""
     yield from forward_change_of_token(broker, request, unanswered(broker.access, request))

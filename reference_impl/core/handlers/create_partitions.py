@@ -73,7 +73,7 @@ def grow_one(
 ) -> int:
     """Add partitions to one topic (validate_only: only check that this is possible), and return how
     many of the `left` metadata records the request may still write. If that is negative, the topic
-    has not grown. Raise Refused if it may not grow."""
+    has not grown. Raise Refused if it may not grow, or is named more than once (`times`)."""
     # VALIDATE
     if times > 1:
         raise Refused(ErrorCode.INVALID_REQUEST, "Duplicate topic name.")

@@ -109,8 +109,8 @@ def records_of(
 
 
 def planned(controller: Controller, request: Request, wanted: Struct, times: int) -> NewTopic:
-    """Return the plan of one topic. Raise Refused if it is named twice, is not possible or is not
-    permitted."""
+    """Return the plan of one topic that the request names `times` times. Raise Refused if that is
+    more than once, or if the topic is not possible or not permitted."""
     if times > 1:
         raise Refused(ErrorCode.INVALID_REQUEST, "Duplicate topic name.")
     if not controller.access.may(request, CREATE_IN_CLUSTER):

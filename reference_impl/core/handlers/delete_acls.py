@@ -95,7 +95,8 @@ class Matching:
     def _matched(
         self, request: Request, wanted: AclFilter
     ) -> Generator[Effect, None, tuple[Struct, int]]:
-        """Return the result of a filter, and about how many bytes it has in the answer."""
+        """Return the result of a filter, and about how many bytes it has in the answer. Add the
+        entries that it matches to `rows`."""
         rows, size = [], 0
         for id, acl in self._entries:
             yield GiveWay(request)

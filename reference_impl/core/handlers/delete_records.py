@@ -73,9 +73,10 @@ def handle_delete_records(broker: Broker, request: Request) -> Iterator[Effect]:
 def delete_one(
     broker: Broker, request: Request, topic: str, wanted: Struct, row: Struct
 ) -> Deletion:
-    """Delete one partition's records on this broker, and return what its followers are still to
-    delete. Raise Refused if that is not permitted, the broker does not lead the partition, the
-    topic deletes no records, the offset is not in the log, or the disk fails."""
+    """Delete one partition's records below the wanted offset (-1: the high watermark) on this
+    broker, and return what its followers are still to delete. Raise Refused if that is not
+    permitted, the broker does not lead the partition, the topic is internal or is only compacted,
+    the offset is not in the log, or the disk fails."""
     # VALIDATE
     broker.access.require(request, DELETE_TOPIC, topic)
     partition = broker.led_partition(topic, None, wanted.partition_index)
@@ -116,7 +117,8 @@ class PendingDeletions:
         return rows
 
     def refuse(self, refused: Refused) -> None:
-        """Answer every deletion that still waits with this error."""
+        """Put this error into the row of every deletion that is still awaited, and await none any
+        more."""
         for each in self.deletions:
             each.row.low_watermark, each.row.error_code = -1, refused.code
         self.deletions.clear()
@@ -126,9 +128,10 @@ class PendingDeletions:
         return Watch.over((each.topic, each.row.partition_index) for each in self.deletions)
 
     def answer(self, *, expired: bool) -> Generator[Effect, None, Struct | None]:
-        """Return the answer once every live replica has deleted the records, else None. After the
-        timeout, answer REQUEST_TIMED_OUT with the low watermarks of the beginning: the records
-        will be deleted all the same."""
+        """Return the answer once every live replica has deleted the records, else None. If
+        `expired`, return it in any case: each pending deletion gets REQUEST_TIMED_OUT and the low
+        watermark that the first call found, and the followers will delete its records all the
+        same."""
         late = []
         for each in self.deletions:
             try:
@@ -152,8 +155,8 @@ class PendingDeletions:
         return self._body
 
     def _low_watermark(self, deletion: Deletion) -> int:
-        """Return the smallest log start of the live replicas. Raise Refused if this broker no
-        longer leads the partition."""
+        """Return the smallest log start of this leader and its live followers. Raise Refused if
+        this broker no longer leads the partition."""
         broker, index = self._broker, deletion.row.partition_index
         partition = broker.led_partition(deletion.topic, None, index)
         brokers = broker.image.brokers

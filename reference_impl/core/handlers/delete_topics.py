@@ -82,7 +82,7 @@ def timed_out(wanted: Struct) -> Struct:
 
 
 def wanted_in(request: Request) -> Generator[Effect, None, list[Struct]]:
-    """Return the topics of a request in the form of version 6 (KIP-516)."""
+    """Return the topics of a request of any version, each as a row of version 6 (KIP-516)."""
     if request.api_version >= 6:
         topics: list[Struct] = request.body.topics
         return topics
@@ -96,8 +96,9 @@ def wanted_in(request: Request) -> Generator[Effect, None, list[Struct]]:
 
 
 def checked(controller: Controller, request: Request, wanted: Struct, times: int) -> TopicImage:
-    """Return the topic to delete. Raise Refused if it does not exist, is not named by either its
-    name or its id, is named twice, or may not be deleted."""
+    """Return the topic to delete, which the request names `times` times. Raise Refused if it does
+    not exist, if both or neither of its name and id are given, if it is named more than once, or if
+    it may not be deleted."""
     # VALIDATE
     if not controller.config.flag("delete.topic.enable"):
         # [Modified in v3: KIP-322]
@@ -131,8 +132,8 @@ def checked(controller: Controller, request: Request, wanted: Struct, times: int
 
 
 def name_to_tell(controller: Controller, request: Request, wanted: Struct) -> str | None:
-    """Return the topic name for the answer: the requested one or, if an id was requested, the name
-    of that topic, or None if the client may not see it."""
+    """Return the topic name to put in an authorization error: the requested name or, if an existing
+    id was requested, that topic's name, or None if the client may not see it."""
     topic = controller.image.topics_by_id.get(wanted.topic_id)
     if wanted.name is None and topic is not None:
         known = controller.access.may(request, DESCRIBE_TOPIC, topic.name)

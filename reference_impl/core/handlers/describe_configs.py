@@ -40,8 +40,8 @@ RESPONSE = definition("DescribeConfigsResponse")
 
 
 def handle_describe_configs(broker: Broker, request: Request) -> Iterator[Effect]:
-    """Answer with the configurations in force, and the source of each value. Leave out a resource
-    once the request has named it with the same keys too often."""
+    """Answer with the configurations in force, and the source of each value. Answer for one
+    resource with the same keys at most REPETITIONS_MAX times."""
     results = []
     pause = GiveWay(request)
     asked = Repetitions()
@@ -82,8 +82,9 @@ def may_describe(broker: Broker, request: Request, wanted: Struct) -> None:
 def entries_of(
     broker: Broker, resource_type: int, name: str, only: frozenset[str]
 ) -> Iterator[ConfigEntry]:
-    """Return an iterator over the keys of a resource, all of them or only those with these names.
-    Raise Refused if there is no such resource here."""
+    """Return an iterator over the keys of a resource: all of them if `only` is empty, else those
+    with these names. Raise Refused if the resource does not exist, or is a broker other than this
+    one."""
     if resource_type == BROKER_RESOURCE:
         check_own_id(broker.node_id, name)
     resource = find_configured(broker, resource_type, name)
@@ -99,7 +100,8 @@ def entries_of(
 
 
 def row(entry: ConfigEntry, asked: Struct) -> Struct:
-    """Return the row of one key. For a sensitive key, leave its values out."""
+    """Return the row of one key. Leave out the values of a sensitive key, and the synonyms and the
+    documentation unless the request (`asked`) includes them."""
     synonyms = [
         RESPONSE.struct(
             "DescribeConfigsSynonym",

@@ -22,7 +22,8 @@ RESPONSE = definition("DescribeDelegationTokenResponse")
 
 
 def handle_describe_delegation_token(broker: Broker, request: Request) -> Iterator[Effect]:
-    """Describe the requester's own tokens and those it may describe, with their HMACs."""
+    """Describe the tokens, of the named owners or of all, that the client may see, with their
+    HMACs. Refuse a client that may not manage tokens."""
     answer = RESPONSE.new()
     # VALIDATE
     try:

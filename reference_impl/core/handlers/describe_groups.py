@@ -21,8 +21,8 @@ NOT_FOUND_SINCE = 6
 
 
 def handle_describe_groups(broker: Broker, request: Request) -> Iterator[Effect]:
-    """Answer with the state and the members of classic groups. Leave out a group once the request
-    has named it too often."""
+    """Answer with the state and the members of classic groups. Describe one group at most
+    REPETITIONS_MAX times."""
     # VALIDATE happens for each group. DEDUPLICATE, APPLY: reading changes nothing.
     rows = []
     asked = Repetitions()
@@ -64,7 +64,8 @@ def unknown(request: Request, group_id: str, *, exists: bool) -> Struct:
 
 
 def described(group: ClassicGroup) -> Struct:
-    """Return the row of a group; subscriptions and assignments only while it is stable."""
+    """Return the row of a group, with subscriptions and assignments only while the group is
+    stable."""
     stable = group.state is State.STABLE
     return RESPONSE.struct(
         "DescribedGroup",
@@ -77,7 +78,8 @@ def described(group: ClassicGroup) -> Struct:
 
 
 def member_row(group: ClassicGroup, member: Member, stable: bool) -> Struct:
-    """Return the row of one member; with its subscription and assignment only if `stable`."""
+    """Return the row of one member. It has the member's subscription and assignment only if
+    `stable`."""
     return RESPONSE.struct(
         "DescribedGroupMember",
         member_id=member.member_id,

@@ -18,7 +18,8 @@ RESPONSE = definition("DescribeLogDirsResponse")
 
 
 def handle_describe_log_dirs(broker: Broker, request: Request) -> Iterator[Effect]:
-    """Answer with the sizes of the partitions in the data directory."""
+    """Answer with the sizes of the requested partitions, or of all, in the data directory. Leave
+    out partitions that are not on this broker."""
     # VALIDATE: what is not here is left out.
     if not broker.access.may(request, DESCRIBE_CLUSTER):
         yield Respond(request, RESPONSE.new(error_code=ErrorCode.CLUSTER_AUTHORIZATION_FAILED))
@@ -55,7 +56,8 @@ def wanted_partitions(broker: Broker, topics: list[Struct] | None) -> Iterator[P
 
 
 def described(partition: Partition) -> Struct:
-    """Return the row of one partition, with the size of its log in bytes."""
+    """Return the row of one partition, with the size of its log in bytes, and by how many offsets
+    its log end is behind the high watermark (0 if it is not)."""
     return RESPONSE.struct(
         "DescribeLogDirsPartition",
         partition_index=partition.index,

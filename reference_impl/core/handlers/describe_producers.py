@@ -20,7 +20,7 @@ RESPONSE = definition("DescribeProducersResponse")
 
 def handle_describe_producers(broker: Broker, request: Request) -> Iterator[Effect]:
     """Answer with the active producers of partitions: ids, epochs, last sequence numbers and open
-    transactions. Leave out a partition once the request has named it too often."""
+    transactions. Answer for one partition at most REPETITIONS_MAX times."""
     # DEDUPLICATE, APPLY: reading changes nothing.
     # RESPOND
     answer = RESPONSE.new()
@@ -59,7 +59,8 @@ def described(
 
 
 def producer(entry: ProducerEntry) -> Struct:
-    """Return the row of one producer."""
+    """Return the row of one producer. Its transaction start offset is -1 if no transaction is
+    open."""
     first_offset = entry.current_txn_first_offset
     return RESPONSE.struct(
         "ProducerState",

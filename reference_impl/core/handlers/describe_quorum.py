@@ -26,7 +26,9 @@ METADATA_PARTITION = [(TOPIC, [0])]
 
 
 def handle_describe_quorum(controller: Controller, request: Request) -> Iterator[Effect]:
-    """Answer with the leader of the metadata quorum, and the log end of each voter and observer."""
+    """Answer with the leader of the metadata quorum, and the log end of each voter and observer, or
+    with NOT_LEADER_OR_FOLLOWER if this node does not lead it. If the request asks for anything but
+    the metadata partition alone, answer UNKNOWN_TOPIC_OR_PARTITION for each partition."""
     # VALIDATE
     if not controller.access.may(request, DESCRIBE_CLUSTER):
         yield Respond(request, RESPONSE.new(error_code=ErrorCode.CLUSTER_AUTHORIZATION_FAILED))
@@ -100,7 +102,7 @@ def nodes(controller: Controller) -> list[Struct]:
 
 
 def unknown(index: int) -> Struct:
-    """Return the row of a partition that has no quorum."""
+    """Return the row of a partition that has no quorum, with UNKNOWN_TOPIC_OR_PARTITION."""
     return refused(index, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
 
 

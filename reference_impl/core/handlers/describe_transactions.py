@@ -22,8 +22,8 @@ RESPONSE = definition("DescribeTransactionsResponse")
 
 
 def handle_describe_transactions(broker: Broker, request: Request) -> Iterator[Effect]:
-    """Answer with the full transaction state of each requested transactional id. Leave out an id
-    once the request has named it too often."""
+    """Answer with the full transaction state of each requested transactional id. Answer for one id
+    at most REPETITIONS_MAX times."""
     # VALIDATE happens for each id on its own. DEDUPLICATE, APPLY: reading changes nothing.
     # RESPOND
     asked = Repetitions()

@@ -16,8 +16,8 @@ RESPONSE = definition("DescribeUserScramCredentialsResponse")
 
 
 def handle_describe_user_scram_credentials(broker: Broker, request: Request) -> Iterator[Effect]:
-    """Answer which mechanisms the named users, or all of them, have credentials for, but never the
-    credentials."""
+    """Answer for which mechanisms, and with how many iterations, the named users or all of them
+    have credentials, but never the credentials."""
     # VALIDATE
     try:
         broker.access.require(request, DESCRIBE_CLUSTER)

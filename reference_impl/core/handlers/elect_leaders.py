@@ -65,8 +65,9 @@ def handle_elect_leaders(controller: Controller, request: Request) -> Iterator[E
 
 
 def timed_out(body: Struct) -> Struct:
-    """Return the response with REQUEST_TIMED_OUT for each partition, for a request whose timeout is
-    not positive."""
+    """Return the response with REQUEST_TIMED_OUT on top and for each named partition, for a request
+    whose timeout is not positive. It has no error if the request names an empty list of
+    partitions."""
     topics = [
         of_topic(wanted.topic, [refused_result(i, TIMED_OUT) for i in wanted.partitions])
         for wanted in body.topic_partitions or []

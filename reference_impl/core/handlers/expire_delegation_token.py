@@ -17,8 +17,9 @@ RESPONSE = definition("ExpireDelegationTokenResponse")
 
 
 def handle_expire_delegation_token(controller: Controller, request: Request) -> Iterator[Effect]:
-    """Set the expiry of a token, and answer with it; remove the token if the period is negative.
-    Refuse a client that is neither its owner nor a renewer."""
+    """Set the expiry of a token, and answer with the new expiry; remove the token if the period is
+    negative. Refuse a token that is unknown or, unless it is to be removed, has expired. Refuse a
+    client that is neither the token's owner nor a renewer."""
     body = request.body
     answer = RESPONSE.new()
     try:
@@ -39,5 +40,6 @@ def handle_expire_delegation_token(controller: Controller, request: Request) -> 
 
 
 def forward_expire_delegation_token(broker: Broker, request: Request) -> Iterator[Effect]:
-    """Let the controller handle the request of a client that may manage tokens."""
+    """Let the active controller handle the request of a client that may manage tokens. Answer any
+    other client with an error."""
     yield from forward_change_of_token(broker, request, RESPONSE.new(expiry_timestamp_ms=-1))

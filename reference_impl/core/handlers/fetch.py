@@ -51,7 +51,8 @@ third of the processor time, and memory; below, asyncio's bookkeeping costs more
 
 
 def handle_fetch(broker: Broker, request: Request) -> Iterator[Effect]:
-    """Answer with the records that the reader may see. Wait for more if the request says so."""
+    """Answer with the records that the reader may see, and note how far a follower is. Wait up to
+    max_wait_ms until there are min_bytes."""
     # VALIDATE
     try:
         context = broker.fetch_sessions.context(
@@ -90,7 +91,7 @@ class Reading:
 
 
 class PendingFetch:
-    """A fetch in progress; each attempt reads again from the start."""
+    """A fetch that may wait for data. Each attempt (`answer`) reads all its partitions again."""
 
     def __init__(self, broker: Broker, request: Request, context: FetchContext) -> None:
         self.request = request
@@ -126,9 +127,9 @@ class PendingFetch:
         return Watch.over(keys)
 
     def answer(self, *, expired: bool) -> Generator[Effect, None, Struct | None]:
-        """Read, and return the response if enough bytes or an error are there or the wait is over,
-        else None. If the client's quota is used up, the response has no records and says how long
-        the client must wait. Give way to other requests in between."""
+        """Read, and return the response if enough bytes or an error are there or the wait is over
+        (`expired`), else None. If the client's quota is used up, the response has no records and
+        says how long the client must wait. Give way to other requests in between."""
         if self._denied is None:
             asked = self._context.wanted
             self._denied = yield from denied_among(self._broker, self.request, asked)
@@ -165,8 +166,8 @@ class PendingFetch:
 
     def _spend(self, amount: int) -> int:
         """Charge these bytes of records to the client's quota and return 0. If the quota is used
-        up, charge nothing, and return the milliseconds that the client must wait. Only records are
-        charged, not the rest of the response."""
+        up, charge nothing, and return the milliseconds that the client must wait. Followers, and
+        bytes that are not records, are not charged."""
         if self._replica_id >= 0:
             return 0
         throttle, now_ms = self._broker.throttles.fetched, self._broker.monotonic_ms
@@ -194,9 +195,9 @@ class PendingFetch:
         return reading
 
     def _read_one(self, wanted: Wanted, reading: Reading) -> Struct:
-        """Return the row of one partition, and count its records in `reading`. In the first
-        attempt, note how far a follower's log reaches. Raise Refused if this broker cannot serve
-        the partition to the reader."""
+        """Return the row of one partition, count its records in `reading`, and note how far a
+        follower is (`_note_follower`). Raise Refused if this broker cannot serve it to the
+        reader."""
         params, isolation = wanted.params, self.request.body.isolation_level
         by_id = self.request.api_version >= TOPIC_IDS_SINCE
         topic_id = wanted.topic_id if by_id else None
@@ -266,9 +267,8 @@ class PendingFetch:
         return preferred_replica(self._broker, partition, rack, offset)
 
     def _is_throttled(self, partition: Partition) -> bool:
-        """Return whether a follower that is not in sync gets no records of this partition now,
-        because enough of throttled replicas was sent (KIP-73; ReplicaManager.shouldLeaderThrottle).
-        """
+        """Return whether an out-of-sync follower gets no records of this partition now: it is
+        throttled, and its quota is used up (KIP-73; ReplicaManager.shouldLeaderThrottle)."""
         quota = self._broker.leader_quota
         return (
             self._replica_id not in partition.state.isr
@@ -277,7 +277,7 @@ class PendingFetch:
         )
 
     def _count_throttled(self, rows: list[Row]) -> None:
-        """Count the records that a follower is about to get of throttled replicas."""
+        """Charge the leader's quota for the records of throttled replicas that a follower gets."""
         quota, image = self._broker.leader_quota, self._broker.image
         for wanted, row in rows:
             topic = image.topic_of(wanted.topic, wanted.topic_id) if row.records else None
@@ -285,9 +285,8 @@ class PendingFetch:
                 quota.record(len(row.records), self._broker.monotonic_ms)
 
     def _note_follower(self, partition: Partition, offset: int, log_start: int) -> None:
-        """Note, in the first attempt, that a follower has everything from its log start to the
-        offset, and let it join the ISR if it may. Raise Refused for a follower that has been
-        started again since."""
+        """In the first attempt, note that a follower has everything up to the offset, and let it
+        join the ISR if it may. Raise Refused if the follower has registered again since."""
         if not self._is_first:
             return
         broker, replica_state = self._broker, self.request.body.replica_state
@@ -344,9 +343,9 @@ def read(
     from_file: bool = False,
 ) -> bytes | Slice:
     """Return whole batches from the one that contains `offset` on, below `end` and up to
-    `max_bytes`; the first however large if `at_least_one`. Return b"" if there are none. Raise
-    Refused if the log does not have the offset or cannot be read. from_file: for a large read,
-    return only the position in the file, from which the host sends the batches itself."""
+    `max_bytes`, or b"" if there are none. With `at_least_one`, return the first however large it
+    is. Raise Refused if the log does not have the offset or cannot be read. from_file: for a large
+    read, return only the position in the file, from which the host sends the batches itself."""
     try:
         found = rules.located(partition, offset, max_bytes, end, at_least_one=at_least_one)
         if found is None:
@@ -361,7 +360,8 @@ def read(
 
 
 def check_reader(request: Request, partition: Partition, params: Struct) -> None:
-    """Raise Refused if the sender may not read this partition, or not in this version."""
+    """Raise Refused if this broker does not lead yet (`waits_to_lead`), if the sender is a broker
+    that has no replica to fetch, or if its version does not know zstd, which the topic uses."""
     if partition.waits_to_lead:
         # Its log may end before a position that a reader has from the process before. Kafka opens
         # its listeners after the registration (BrokerServer.scala).

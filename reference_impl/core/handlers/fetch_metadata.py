@@ -28,8 +28,8 @@ RESPONSE = definition("FetchResponse")
 
 def handle_fetch_metadata(broker: Broker, request: Request) -> Generator[Any, None, None]:
     """Answer with the batches of the metadata log after the follower's end, with the point where
-    the logs diverge, or with the snapshot to fetch first; and note the follower's progress. Wait up
-    to max_wait_ms if there is nothing new."""
+    the logs diverge, or with the snapshot to fetch first. Note the follower's progress. Wait up to
+    max_wait_ms if there is nothing new."""
     quorum, body = broker.quorum, request.body
     # VALIDATE
     try:
@@ -116,7 +116,8 @@ def snapshot_for(quorum: Quorum, follower: LogEnd) -> SnapshotId | None:
 
 
 def answer(quorum: Quorum, **fields: Any) -> Struct:
-    """Return the answer with one row; it always names the leader and its epoch."""
+    """Return the answer with one row, which has these fields and the high watermark, and always
+    names the leader, as far as this node knows it, and its epoch."""
     current = RESPONSE.struct("LeaderIdAndEpoch", **messages.known_leader(quorum))
     row = {"records": b"", "aborted_transactions": [], **fields}
     data = RESPONSE.struct(

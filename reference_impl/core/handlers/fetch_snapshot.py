@@ -30,7 +30,8 @@ RESPONSE = definition("FetchSnapshotResponse")
 
 def handle_fetch_snapshot(broker: Broker, request: Request) -> Iterator[Effect]:
     """Answer with the part of a snapshot that a follower or observer requests, and note that it was
-    heard from; or answer with an error."""
+    heard from. Answer with an error if the request is wrong, this node does not lead, or there is
+    no such part."""
     quorum, body = broker.quorum, request.body
     # VALIDATE
     code = objection_to(quorum, body)
@@ -88,14 +89,15 @@ def read(quorum: Quorum, wanted: Struct, max_bytes: int) -> dict[str, Any]:
 
 
 def row_of(quorum: Quorum, **fields: Any) -> Struct:
-    """Return the row of the metadata partition; it always names the leader and its epoch."""
+    """Return the row of the metadata partition with these fields. It always names the leader, as
+    far as this node knows it, and its epoch."""
     current = RESPONSE.struct("LeaderIdAndEpoch", **messages.known_leader(quorum))
     row = {"unaligned_records": b"", **fields}
     return RESPONSE.struct("PartitionSnapshot", current_leader=current, **row)
 
 
 def answer(quorum: Quorum, topic: str, row: Struct) -> Struct:
-    """Return the answer with one row."""
+    """Return the answer with this one row, for a partition of this topic."""
     return RESPONSE.new(
         topics=[RESPONSE.struct("TopicSnapshot", name=topic, partitions=[row])],
         node_endpoints=messages.node_endpoints(quorum, RESPONSE),

@@ -133,7 +133,8 @@ def decision(broker: Broker, request: Request) -> Generator[Effect, Any, Effect]
 
 def until_end(handler: Iterator[Effect]) -> Generator[Effect, Any, Effect]:
     """Run a handler until it yields the effect that ends its request (a response, or the closing of
-    the connection). Return that effect."""
+    the connection), and return that effect. Yield each effect before it, and pass the result, or
+    the Refused that is thrown in, to the handler."""
     generator = cast("Generator[Effect, Any, None]", handler)
     try:
         effect = next(generator)

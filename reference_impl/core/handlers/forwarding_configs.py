@@ -22,8 +22,9 @@ from reference_impl.wire import Struct, request_definition, response_definition
 
 
 def forward_change_of_configs(broker: Broker, request: Request) -> Iterator[Effect]:
-    """Let the active controller handle the request, without the rows that name another broker than
-    this one. Answer with its rows and, in their places, the refusals of these."""
+    """Let the active controller handle the request, without the rows that name a broker other than
+    this one. Answer with the controller's rows and, in the places of the rows left out, their
+    refusals."""
     asked = request.body
     refused = rows_of_others(broker, request)
     if not refused:
@@ -45,8 +46,9 @@ def forward_change_of_configs(broker: Broker, request: Request) -> Iterator[Effe
 
 
 def rows_of_others(broker: Broker, request: Request) -> dict[int, Struct]:
-    """Return the rows that refuse the resources that are brokers but not this one, by their places
-    in the request. Leave out resources that are named twice, which the controller refuses."""
+    """Return a row that refuses each resource that is a broker other than this one, by the
+    resource's place in the request. Leave out a resource that is named twice: the controller
+    refuses it."""
     resources, of = request.body.resources, response_definition(request.api_key)
     times = Counter((row.resource_type, row.resource_name) for row in resources)
     refused = {}

@@ -21,7 +21,8 @@ OPERATIONS = {SET: "SET", DELETE: "DELETE", APPEND: "APPEND", SUBTRACT: "SUBTRAC
 
 def handle_incremental_alter_configs(controller: Controller, request: Request) -> Iterator[Effect]:
     """Set, delete, append to or subtract from single keys of resources (validate_only: only check
-    that this is possible); each resource completely or not at all, with its own result."""
+    that this is possible). Each resource changes completely or not at all, and has its own
+    result."""
     # VALIDATE, DEDUPLICATE and APPLY happen for each resource on its own: change_to.
     rows = yield from alter_all(controller, request, RESPONSE, changed, is_unreadable)
     # RESPOND
@@ -29,8 +30,9 @@ def handle_incremental_alter_configs(controller: Controller, request: Request) -
 
 
 def is_unreadable(resource: Struct) -> bool:
-    """Return whether Kafka's controller meets an operation that does not exist, and fails with an
-    exception: the broker has refused those of brokers, and keys without their value, before."""
+    """Return whether a resource makes Kafka's controller fail with an exception, because it names
+    an operation that does not exist. Return False for a broker's resource, and if a key lacks its
+    value: the broker that gets the request from the client refuses those before."""
     strange = any(row.config_operation not in OPERATIONS for row in resource.configs)
     valued = all(row.value is not None or is_delete(row) for row in resource.configs)
     return strange and valued and resource.resource_type != BROKER_RESOURCE
@@ -62,9 +64,9 @@ def changed(resource: Configured, wanted: Struct) -> Mapping[str, str]:
 
 
 def changed_list(resource: Configured, row: Struct) -> str:
-    """Return a list value with the items of the row added or removed, whose operation is APPEND or
-    SUBTRACT. Begin with the key's default if it has no override. Raise Refused(INVALID_CONFIG) if
-    the key is not a list."""
+    """Return the value of a list key with the row's items appended, unless it has them, or
+    subtracted. Begin with the key's default if it has no override. Raise Refused if the key is not
+    a list (INVALID_CONFIG) or the row's value is null."""
     key = resource.lists.get(row.name)
     if key is None or key.type is not ConfigType.LIST:
         raise Refused(

@@ -24,9 +24,9 @@ FENCED_SINCE = 4
 
 
 def handle_init_producer_id(broker: Broker, request: Request) -> Iterator[Effect]:
-    """Give a producer its id and epoch. With a transactional id, fence the producer that had it
-    before; if that one's transaction is open, abort it and answer CONCURRENT_TRANSACTIONS, so that
-    the client asks again."""
+    """Give a producer its id and epoch; without a transactional id these are a new id and epoch 0.
+    With one, fence the producer that had it before; if that one's transaction is open, abort it and
+    answer CONCURRENT_TRANSACTIONS, so that the client asks again."""
     body = request.body
     try:
         check(broker, request)

@@ -19,8 +19,8 @@ from reference_impl.wire import ErrorCode
 
 
 def handle_join_group(broker: Broker, request: Request) -> Iterator[Effect]:
-    """Let a member join the next generation of its group, and answer when that has begun; now, if
-    it must come again with an id or nothing changes for it."""
+    """Let a member join the next generation of its group, and answer when that has begun. Answer
+    now if the member must join again with an id, if nothing changes for it, or if it is refused."""
     try:
         # VALIDATE
         check(broker, request)

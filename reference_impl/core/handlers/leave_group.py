@@ -24,7 +24,8 @@ SEVERAL_MEMBERS_SINCE = 3
 
 def handle_leave_group(broker: Broker, request: Request) -> Iterator[Effect]:
     """Remove members from their group; each gets its own result. Refuse the whole request if the
-    client may not read the group, its id is empty, or it is not coordinated here."""
+    client may not read the group, the group id is empty, or this broker does not coordinate the
+    group."""
     rows = []
     try:
         # VALIDATE

@@ -34,7 +34,8 @@ NOTHING: Found = (-1, -1, -1)
 
 
 def handle_list_offsets(broker: Broker, request: Request) -> Iterator[Effect]:
-    """Translate timestamps, real and symbolic, into offsets."""
+    """Translate timestamps, real and symbolic, into offsets. Answer with a row for each partition,
+    which has an error if the request names the partition twice."""
     times = yield from counted(
         request,
         (
@@ -71,9 +72,9 @@ def handle_list_offsets(broker: Broker, request: Request) -> Iterator[Effect]:
 def find_one(
     broker: Broker, request: Request, topic: str, wanted: Struct
 ) -> Generator[Effect, None, Found]:
-    """Return the offset for one partition's timestamp, real or symbolic; NOTHING if there is none.
-    Raise Refused if this broker cannot serve the partition, or the request's version does not know
-    the symbolic timestamp. Give way while the records of a large batch are read."""
+    """Return the offset for one partition's timestamp, real or symbolic, or NOTHING if there is
+    none. Raise Refused if this broker cannot serve the partition, or the request's version does not
+    know the symbolic timestamp. Give way while the records of a large batch are read."""
     # VALIDATE
     reader, index = request.body.replica_id, wanted.partition_index
     is_debugging = reader == DEBUGGING_CONSUMER
@@ -138,8 +139,8 @@ def none_tiered(rules: Rules, partition: Partition, isolation: int) -> Found:
 
 
 def below(found: Found | None, end: int) -> Found:
-    """Return the found offset, or NOTHING if it is not visible to consumers yet
-    (Partition.fetchOffsetForTimestamp)."""
+    """Return the found offset, or NOTHING if there is none (None) or it is not below `end`, the
+    first offset that the reader may not see (Partition.fetchOffsetForTimestamp)."""
     return NOTHING if found is None or found[1] >= end else found
 
 

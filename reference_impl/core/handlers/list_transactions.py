@@ -22,8 +22,8 @@ PREPARE_EPOCH_FENCE = "PrepareEpochFence"
 
 def handle_list_transactions(broker: Broker, request: Request) -> Iterator[Effect]:
     """List the transactional ids that this broker coordinates, the client may describe, and every
-    filter lets pass; name the states of the filter that do not exist. Refuse the request while
-    transactions are being loaded."""
+    filter lets pass; name the states of the filter that do not exist. Refuse the request if its
+    pattern is invalid, or while transactions are being loaded."""
     body = request.body
     # VALIDATE
     # [New in v2: KIP-1152]

@@ -69,7 +69,8 @@ def handle_metadata(broker: Broker, request: Request) -> Iterator[Effect]:
 
 def topics_of(broker: Broker, request: Request) -> Iterator[Struct | None]:
     """Yield the row of every requested topic, None for one that an earlier entry has requested. If
-    all topics are requested, yield those that the client may describe."""
+    all topics are requested, yield those that the client may describe. In versions 10 and 11,
+    refuse every topic if one of them is requested by id."""
     wanted = request.body.topics
     # In version 0 an empty list means all topics; later null does.
     if wanted is None or (request.api_version == 0 and not wanted):
@@ -164,8 +165,8 @@ def described(broker: Broker, request: Request, topic: TopicImage) -> Struct:
 def described_partition(
     broker: Broker, request: Request, index: int, state: PartitionImage, alive: Mapping[int, Alive]
 ) -> Struct:
-    """Return the row of a partition. Leave out a leader that has no address on the client's
-    listener (KRaftMetadataCache.partitionMetadata)."""
+    """Return the row of a partition. If its leader is fenced or has no address on the client's
+    listener, the row has leader -1 and an error (KRaftMetadataCache.partitionMetadata)."""
     code = ErrorCode.NONE
     if state.leader not in alive:
         has_no_listener = state.leader in broker.image.brokers and request.api_version >= 6

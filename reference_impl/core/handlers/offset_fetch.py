@@ -36,8 +36,8 @@ Rows = Generator[Effect, None, list[Struct]]
 
 
 def handle_offset_fetch(broker: Broker, request: Request) -> Iterator[Effect]:
-    """Answer with the offsets that groups have committed. Leave out a group's list of all topics
-    once the request has asked for it too often."""
+    """Answer with the offsets that groups have committed. Answer for all topics of one group at
+    most REPETITIONS_MAX times."""
     # VALIDATE happens for each group on its own. DEDUPLICATE, APPLY: reading changes nothing.
     # RESPOND
     asked: defaultdict[str, Repetitions] = defaultdict(Repetitions)
@@ -65,7 +65,8 @@ def handle_offset_fetch(broker: Broker, request: Request) -> Iterator[Effect]:
 def group_of(
     broker: Broker, request: Request, wanted: Struct, asked: Repetitions
 ) -> Generator[Effect, None, Struct]:
-    """Return the row of one group, with its offsets or the error for it."""
+    """Return the row of one group, with its offsets or the error for it. `asked` counts how often
+    the request has named each partition for this group."""
     row = RESPONSE.struct("OffsetFetchResponseGroup", group_id=wanted.group_id)
     try:
         offsets = offsets_of(broker, request, wanted.group_id, wanted.topics, wanted)
@@ -115,8 +116,8 @@ def topics_of(
     plural: str,
 ) -> Rows:
     """Return the rows of the requested topics; for None, those of all topics with committed
-    offsets. A topic that the client may not describe gets an error, or is left out of all. Leave
-    out a partition once the request has named it too often, since each row may contain kilobytes of
+    offsets. A topic that the client may not describe gets an error, or is left out of all. Answer
+    for one partition at most REPETITIONS_MAX times, since each row may contain kilobytes of
     metadata. plural: "s" for the structs of version 8 and later, whose names end so."""
     by_id = request.api_version >= TOPIC_IDS_SINCE
     found = []
@@ -167,7 +168,7 @@ def partition_row(
 ) -> Struct:
     """Return the row of one partition with its committed offset: -1 if there is none, if it was
     committed for a deleted topic of the same name, or (with an error) if a transaction may change
-    it."""
+    it. The row has an error, too, if the topic id of a request `by_id` is unknown."""
     code = ErrorCode.UNKNOWN_TOPIC_ID if by_id and topic is None else ErrorCode.NONE
     committed = offsets.get((topic.name if topic is not None else name, index), NO_OFFSET)
     if topic is not None and committed.topic_id not in (ZERO_UUID, topic.topic_id):
@@ -185,8 +186,8 @@ def partition_row(
 
 
 def refused_topics(request: Request, code: ErrorCode) -> Rows:
-    """Return a row for each partition with the group's error, because versions before 2 have no
-    field for an error of the whole group."""
+    """Return the rows of the requested topics, in which each partition has the group's error,
+    because versions before 2 have no field for an error of the whole group."""
     topics = []
     for topic in request.body.topics or ():
         yield GiveWay(request)

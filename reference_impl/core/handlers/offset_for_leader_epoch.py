@@ -30,8 +30,9 @@ def handle_offset_for_leader_epoch(broker: Broker, request: Request) -> Iterator
 
 
 def found(broker: Broker, request: Request, topic: str, wanted: Struct) -> Struct:
-    """Return one partition's row: the largest epoch not above the requested one, and its end
-    offset; or the error."""
+    """Return one partition's row, with the largest epoch not above the requested one and its end
+    offset, or with an error. Both are -1 if the requested epoch is negative or newer than all in
+    the log."""
     row = RESPONSE.struct("EpochEndOffset", partition=wanted.partition)
     try:
         # VALIDATE

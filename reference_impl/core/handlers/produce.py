@@ -110,8 +110,9 @@ def pauses_of(request: Request) -> Pauses:
 def why_nothing_is_appended(
     broker: Broker, request: Request, pauses: Pauses
 ) -> Generator[Effect, None, Refused | None]:
-    """Return the error that refuses every partition, if one of them has data that cannot be a
-    batch, or if the client writes in a transaction that is not its own; else None
+    """Return the error that refuses every partition: one of them has data that cannot be a batch,
+    or the client may not use its transactional id, names none for its transactional batches, or
+    sends some of several producers. Return None if there is no such error
     (KafkaApis.handleProduceRequest and ReplicaManager.handleProduceAppend check this before they
     look at any partition)."""
     producers: frozenset[tuple[int, int]] = frozenset()
@@ -177,8 +178,8 @@ def surveyed(
 def check_request(
     broker: Broker, request: Request, topic: Struct, wanted: Struct
 ) -> Generator[Effect, None, tuple[Partition, memoryview | bytearray, BatchHeader]]:
-    """Return the partition, the batch and its header; raise Refused unless this producer may write
-    it there now."""
+    """Return the partition, the batch and its header. Raise Refused unless this producer may write
+    the batch to the partition now."""
     if broker.access.is_controlled:
         check_access(broker, request, topic)
     topic_id = topic.topic_id if request.api_version >= TOPIC_IDS_SINCE else None
@@ -224,9 +225,9 @@ def append_to(broker: Broker, partition: Partition, data: memoryview | bytearray
 def check_transaction(
     broker: Broker, request: Request, partition: Partition, header: BatchHeader
 ) -> Iterator[Effect]:
-    """Raise Refused unless the partition is part of the transaction that the batch belongs to, to
-    which a newer client's request adds it (KIP-890), or if this broker no longer leads it then. Do
-    nothing for a batch without a transaction."""
+    """Raise Refused unless the partition is part of the batch's transaction, to which a request
+    since version 12 adds it (KIP-890), or if this broker ceases to lead it meanwhile. Do nothing
+    for a batch without a transaction."""
     transactional_id = request.body.transactional_id
     # A batch of no producer belongs to nobody's transaction (Kafka appends it).
     if not (header.is_transactional and header.has_producer_id):
@@ -322,9 +323,9 @@ class PendingProduce:
         return Watch.over((each.partition.topic, each.partition.index) for each in self.appended)
 
     def answer(self, *, expired: bool) -> Generator[Effect, None, Struct | None]:
-        """Return the response once every record is replicated as `acks` asks, else None. After the
-        timeout, answer REQUEST_TIMED_OUT, which leaves the outcome open: the records are in the log
-        and may still be committed (DelayedProduce.java)."""
+        """Return the response once every record is replicated as `acks` asks, else None. If
+        `expired`, answer REQUEST_TIMED_OUT, which leaves the outcome open: the records are in the
+        log and may still be committed (DelayedProduce.java)."""
         late = []
         for each in self.appended:
             try:
@@ -387,8 +388,8 @@ def refusal(index: int, refused: Refused) -> Struct:
 
 
 def release(request: Request, refused: Refused | None, throttle_ms: int) -> Iterator[Effect]:
-    """End a request with acks=0, which has no answer: only closing the connection can show an
-    error.
+    """End a request with acks=0, which has no answer. If it was refused, close the connection,
+    since only that can show an error.
 
     Source: KafkaApis.java, sendResponseCallback of Produce.
     """

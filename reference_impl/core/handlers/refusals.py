@@ -51,8 +51,8 @@ def _each_partition(request: Request, code: ErrorCode, response: str, *, has_ids
 
 
 def refuse_offset_fetch(request: Request, code: ErrorCode) -> Struct:
-    """Return the OffsetFetch response that refuses every group; before version 8, the whole answer
-    and each partition, since versions before 2 have no other place for the error."""
+    """Return the OffsetFetch response that refuses every group. Before version 8 it has the error
+    on top and for each partition, since versions before 2 have no other place for the error."""
     of = definition("OffsetFetchResponse")
     # [Modified in v8: KIP-709]
     if request.api_version >= SEVERAL_GROUPS_SINCE:

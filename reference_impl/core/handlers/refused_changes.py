@@ -18,8 +18,8 @@ from reference_impl.wire import ERRORS, ApiKey, ErrorCode, Struct, definition
 def each(
     response: str, field: str, row: str, rows_of: Callable[[Struct], list[dict[str, Any]]]
 ) -> Refuse:
-    """Return a function that refuses a request by the named response. Its field `field` has one row
-    with the error for each part of the request."""
+    """Return a function that refuses a request by the named response. Its field `field` gets a
+    struct `row` for each item of `rows_of(body)`, with the fields of the item and the error."""
     of = definition(response)
 
     def refuse(request: Request, code: ErrorCode) -> Struct:
@@ -34,8 +34,8 @@ def each(
 
 
 def named(rows: str) -> Callable[[Struct], list[dict[str, Any]]]:
-    """Return a function from a request's body to one row of fields, with the name, for each row of
-    its field `rows`."""
+    """Return a function that takes a request's body and returns, for each row in its field `rows`,
+    the field (name) of the answer's row."""
     return lambda body: [{"name": row.name} for row in getattr(body, rows)]
 
 

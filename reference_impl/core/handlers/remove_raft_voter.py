@@ -21,8 +21,8 @@ Apache Kafka): the request itself has no time-out."""
 
 
 def handle_remove_raft_voter(controller: Controller, request: Request) -> Generator[Any, Any, None]:
-    """Remove a node from the voters of the quorum. Answer once that is committed, with an error if
-    it is refused or not committed in time."""
+    """Remove a node from the voters of the quorum. Answer once that is committed, or with an error
+    if it is refused or not committed within TIMEOUT_MS."""
     quorum, body = controller.metadata, request.body
     answer = RESPONSE.new(error_message=None)
     try:

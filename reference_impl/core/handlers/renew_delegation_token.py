@@ -17,8 +17,9 @@ RESPONSE = definition("RenewDelegationTokenResponse")
 
 
 def handle_renew_delegation_token(controller: Controller, request: Request) -> Iterator[Effect]:
-    """Move the expiry of a token, at most to the end of its lifetime, and answer with it. Refuse a
-    client that is neither its owner nor a renewer."""
+    """Move the expiry of a token, at most to the end of its lifetime, and answer with the new
+    expiry. Refuse a token that is unknown or has expired, and a client that is neither its owner
+    nor a renewer."""
     body = request.body
     answer = RESPONSE.new()
     try:
@@ -35,5 +36,6 @@ def handle_renew_delegation_token(controller: Controller, request: Request) -> I
 
 
 def forward_renew_delegation_token(broker: Broker, request: Request) -> Iterator[Effect]:
-    """Let the controller handle the request of a client that may manage tokens."""
+    """Let the active controller handle the request of a client that may manage tokens. Answer any
+    other client with an error."""
     yield from forward_change_of_token(broker, request, RESPONSE.new(expiry_timestamp_ms=-1))

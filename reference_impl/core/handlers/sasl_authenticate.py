@@ -15,9 +15,9 @@ RESPONSE = definition("SaslAuthenticateResponse")
 
 
 def handle_sasl_authenticate(broker: Broker, request: Request) -> Iterator[Effect]:
-    """Answer each SASL token by another until the client is authenticated or refused. A refused one
-    is answered after a delay, and its connection is closed. Answer ILLEGAL_SASL_STATE to a client
-    that is not in an exchange."""
+    """Answer each SASL token by another until the client is authenticated or refused. Answer a
+    refused client after a delay, unless there is nothing to tell it, and close its connection.
+    Answer ILLEGAL_SASL_STATE to a client that is not in an exchange."""
     # VALIDATE
     session = broker.authentication.session_of(request)
     if session is None or session.is_in:

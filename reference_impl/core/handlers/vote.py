@@ -40,8 +40,8 @@ def handle_vote(broker: Broker, request: Request) -> Iterator[Effect]:
 
 
 def check_candidate(quorum: Quorum, row: Struct) -> None:
-    """Raise Refused if the sender cannot be a candidate, or the request is invalid
-    (KafkaRaftClient.handleVoteRequest)."""
+    """Raise Refused if the request is invalid or of an epoch before this node's, or if its sender
+    cannot be a candidate (KafkaRaftClient.handleVoteRequest)."""
     # A candidate has raised its epoch above that of its log; one that asks for pre-votes has not.
     most = row.replica_epoch if row.pre_vote else row.replica_epoch - 1
     if row.last_offset < 0 or row.last_offset_epoch < 0 or row.last_offset_epoch > most:

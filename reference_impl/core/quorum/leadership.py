@@ -127,9 +127,9 @@ class Leadership:
             yield progress.end_offset
 
     def quorum_heard_ms(self, now_ms: int) -> int:
-        """Return the latest time such that a majority of the voters, this leader included, has
-        fetched at that time or later, in milliseconds of the monotonic clock. The beginning of the
-        leadership counts as a fetch of every voter."""
+        """Return the latest time such that a majority of the voters has fetched at that time or
+        later, in milliseconds of the monotonic clock. This leader, if it is a voter, counts as
+        heard now, and the beginning of the leadership as a fetch of every voter."""
         heard = [now_ms] * self._is_voter + [
             max(self.began_ms, progress.fetched_at_ms) for progress in self.followers.values()
         ]

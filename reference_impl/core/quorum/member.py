@@ -54,7 +54,7 @@ class Settings:
 
 @dataclass(frozen=True, slots=True)
 class Member:
-    """The place of a node in the quorum."""
+    """The identity of a node in the quorum: its ids, addresses and settings, which never change."""
 
     node_id: int
     directory_id: UUID

@@ -26,7 +26,7 @@ NOBODY = -1
 
 
 def vote_request(quorum: Quorum, voter: int, *, is_pre_vote: bool) -> Struct:
-    """Return a Vote request, which names the end of the sender's log."""
+    """Return a Vote request to a voter, by its node id, which names the end of the sender's log."""
     last_epoch, end_offset = quorum.log.end
     row = VOTE.struct(
         "PartitionData",
@@ -43,7 +43,7 @@ def vote_request(quorum: Quorum, voter: int, *, is_pre_vote: bool) -> Struct:
 
 
 def begin_request(quorum: Quorum, voter: int) -> Struct:
-    """Return the BeginQuorumEpoch request by which a leader announces itself."""
+    """Return the BeginQuorumEpoch request by which a leader announces itself to this voter."""
     row = BEGIN.struct(
         "PartitionData",
         leader_id=quorum.node_id,
@@ -210,10 +210,9 @@ def checked_row(quorum: Quorum, body: Struct) -> Struct:
 
 
 def check_leader_claim(quorum: Quorum, row: Struct) -> None:
-    """Raise Refused unless the sender may be the leader of the current epoch, or of a newer one (it
-    may be a voter that this node has not heard of yet): an older epoch, no leader, or another
-    leader than the known one of this epoch is refused
-    (KafkaRaftClient.validateVoterOnlyRequest)."""
+    """Raise Refused for an epoch that is older or that elections cannot have reached, for no
+    leader, and for another leader than the known one of this epoch. Accept a leader that this node
+    does not know as a voter yet (KafkaRaftClient.validateVoterOnlyRequest)."""
     check_epoch(quorum, row.leader_epoch)
     if row.leader_id < 0:
         raise Refused(ErrorCode.INVALID_REQUEST)

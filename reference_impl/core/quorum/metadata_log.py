@@ -132,8 +132,8 @@ class MetadataLog:
 
     @property
     def last_epoch(self) -> int:
-        """Return the epoch of the last batch, or of the snapshot that has replaced it; 0 if there
-        is none."""
+        """Return the epoch of the last batch, or of the snapshot that has replaced it, or 0 if
+        there is neither."""
         newest = self.snapshots.latest
         if newest is not None and self.start_offset == self.end_offset == newest.offset:
             return newest.epoch  # the whole log was deleted: its snapshot has the epoch
@@ -141,7 +141,7 @@ class MetadataLog:
 
     @property
     def end(self) -> LogEnd:
-        """Return the end of the log as votes compare it."""
+        """Return the end of the log as votes compare it: the last epoch and the end offset."""
         return self.last_epoch, self.end_offset
 
     @property
@@ -163,7 +163,7 @@ class MetadataLog:
 
     def append(self, records: Sequence[Struct], epoch: int, now_ms: int) -> int:
         """Append one batch as the leader of this epoch, all of it or nothing, sync it, and return
-        the offset after it. Raise StorageError."""
+        the offset after it. Raise StorageError if the disk fails."""
         encoded = [Record(encode_metadata_record(record)) for record in records]
         self._append(RecordBatch(encoded, base_timestamp=now_ms), records, epoch, now_ms)
         return self.end_offset
@@ -186,8 +186,8 @@ class MetadataLog:
         self._append_controls(records, epoch, now_ms)
 
     def append_voters(self, voters: Voters, epoch: int, now_ms: int, level: int = 1) -> int:
-        """Append the record of new voters, which are in force from here on, after that of a new
-        level of `kraft.version`. Return the offset after them. Raise StorageError."""
+        """Append the record of new voters, in force from here on, after that of a new level of
+        kraft.version. Return the offset after them. Raise StorageError if the disk fails."""
         records = [voters_record(voters)]
         if level != self.voters.latest.kraft_version:
             records.insert(0, version_record(level))
@@ -218,7 +218,8 @@ class MetadataLog:
     def append_fetched(self, data: bytes, now_ms: int) -> None:
         """Append the batches that the leader has sent, and sync them: the next fetch tells the
         leader that they are here. Raise CorruptRecord for a batch that arrived damaged or does not
-        follow, CorruptLog for one that this version cannot understand, and StorageError."""
+        follow, CorruptLog for one that this version cannot understand, and StorageError if the disk
+        fails."""
         for header, start, end in batches(data):
             check_crc(data, start, end)
             if header.base_offset != self.end_offset:
@@ -236,8 +237,8 @@ class MetadataLog:
 
     def truncate(self, end_offset: int) -> None:
         """Cut off the records from this offset on, which the leader's log lacks, and go back to the
-        voters before them. Raise StorageError, or CorruptLog if one of them is committed, since
-        every leader has those."""
+        voters before them. Raise CorruptLog if one of them is committed, since every leader has
+        those, and StorageError if the disk fails."""
         if end_offset < self.high_watermark:
             raise CorruptLog(
                 self.log.directory,
@@ -288,7 +289,8 @@ class MetadataLog:
         return found if found[0] >= 0 else self.end
 
     def read(self, offset: int, max_bytes: int) -> bytes:
-        """Return whole batches from this offset on, at least one if there is any."""
+        """Return whole batches from this offset on, up to max_bytes but at least one, or b"" at the
+        log's end. Raise OffsetOutOfRange for an offset outside the log."""
         return self.log.read(offset, max_bytes).records
 
     def history(self) -> Iterator[Committed]:
@@ -333,7 +335,8 @@ class MetadataLog:
 
     def load(self, snapshot: Snapshot) -> None:
         """Begin again where a fetched snapshot ends: drop the log, and give the listeners what the
-        snapshot holds. Raise StorageError, or CorruptLog if it lacks committed records."""
+        snapshot holds. Raise CorruptLog if it lacks committed records, StorageError if the disk
+        fails."""
         if snapshot.id.offset < self.high_watermark:
             raise CorruptLog(
                 self.log.directory,

@@ -18,9 +18,9 @@ from reference_impl.wire import (
 
 
 def records_in(batch: RecordBatch, known: Collection[ControlRecordType]) -> list[Struct]:
-    """Return the metadata records of a batch; none for control records of the known kinds, which
-    change nothing in the metadata. Raise Malformed for a control record of another kind, and for a
-    record of an unknown type."""
+    """Return the metadata records of a batch, leaving out records without a value. Return none for
+    control records of the known kinds, which change nothing in the metadata. Raise Malformed for a
+    control record of another kind, and for a record of an unknown type."""
     if not batch.is_control:
         values = [record.value for record in batch.records]
         return [decode_metadata_record(value)[1] for value in values if value is not None]

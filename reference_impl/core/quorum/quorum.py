@@ -106,9 +106,9 @@ class Quorum(QuorumState):
     # --- time ---------------------------------------------------------------------------------
 
     def time_passed(self) -> None:
-        """Act if the deadline of the current state has passed: begin an election, search the
-        leader, resign as a leader that a majority does not fetch from, and so on. Raise
-        StorageError if the election cannot be written."""
+        """If the deadline of the current state has passed, ask for pre-votes, end a lost
+        pre-election, search the leader, stop being resigned, or resign as a leader from which no
+        majority fetches. Raise StorageError if the election cannot be written."""
         if self.deadline_ms is None or self.moment.monotonic_ms < self.deadline_ms:
             return
         match self.state:
@@ -158,9 +158,9 @@ class Quorum(QuorumState):
 
     def hear(self, epoch: int, leader_id: int | None, endpoint: Endpoint | None = None) -> None:
         """Follow the epoch and the leader that another node has named if they are newer, or if no
-        leader of the epoch is known. endpoint: where the leader is, if the other node has said so.
-        Ignore an epoch that elections cannot have reached. Raise StorageError if the election
-        cannot be written."""
+        leader of the epoch is known. endpoint: the leader's address, if told; ignore a leader
+        without a known address. Ignore an epoch that elections cannot have reached. Raise
+        StorageError if the election cannot be written."""
         if self.cannot_reach(epoch):
             return
         if leader_id is not None and endpoint is not None and epoch >= self.epoch:
@@ -202,7 +202,7 @@ class Quorum(QuorumState):
     ) -> bool:
         """Follow the candidate's epoch if it is newer, and return whether this node votes for the
         candidate, which may be a voter by a record not seen here yet (KIP-853). A vote is on disk
-        before this returns; a pre-vote is not stored. Raise StorageError."""
+        before this returns; a pre-vote is not stored. Raise StorageError if the disk fails."""
         self.hear(epoch, None)
         is_up_to_date = self.rules.is_up_to_date(end, self.log.end)
         if is_pre_vote:
@@ -303,8 +303,8 @@ class Quorum(QuorumState):
             self.resign()  # its own removal is committed (RemoveVoterHandler.highWatermarkUpdated)
 
     def change_voters(self, voters: Voters, level: int = 1) -> int:
-        """Append new voters as the leader, which are in force at once, with this level of
-        `kraft.version`. Return the offset after the record. Raise StorageError."""
+        """As the leader, append new voters, in force at once, with this level of `kraft.version`.
+        Return the offset after the record. Raise StorageError if the disk fails."""
         assert self.leadership is not None
         end_offset = self.log.append_voters(voters, self.epoch, self.moment.now_ms, level)
         self.leadership.take_voters(voters)
@@ -328,7 +328,7 @@ class Quorum(QuorumState):
             self.leadership.heard(replica, self.moment.monotonic_ms)
 
     def resign(self) -> None:
-        """Stop being the leader; `successors` names those that may be elected next."""
+        """As the leader, stop leading; `successors` then names the other voters, the best first."""
         if self.leadership is not None:
             self.successors = self.leadership.by_progress()
         self._move(Move.QUORUM_LOST, self.election, self._election_ms())
@@ -347,8 +347,8 @@ class Quorum(QuorumState):
 
     def leader_ends(self, successors: Sequence[int]) -> None:
         """Handle that the leader of this epoch has resigned: the first of the successors asks for
-        votes at once, the others later, each after twice the time (KIP-595). Do nothing unless this
-        voter follows."""
+        votes at once, each of the others after about twice the time of the one before, an unnamed
+        voter like the seventh (KIP-595). Do nothing unless this voter follows."""
         if self.state is State.FOLLOWER and self.is_voter:
             place = successors.index(self.node_id) if self.node_id in successors else 6
             most_ms = self.settings.election_backoff_ms_max
@@ -358,8 +358,8 @@ class Quorum(QuorumState):
 
     def take_fetched(self, data: bytes, high_watermark: int) -> Iterator[None]:
         """Append the batches that the leader has sent, and commit up to its high watermark. Yield
-        after each batch: to put one in force may take long. Raise CorruptRecord, CorruptLog,
-        StorageError."""
+        after each batch: to put one in force may take long. Raise CorruptRecord, CorruptLog or
+        StorageError as `MetadataLog.append_fetched` does."""
         self.heard_leader()
         if data:
             self.log.append_fetched(data, self.moment.now_ms)

@@ -62,7 +62,7 @@ class Shared:
 
 
 class TransactionCoordinator(Shard):
-    """The shard of one partition of `__transaction_state`: transactions by transactional id."""
+    """The coordinator of the transactional ids of one partition of `__transaction_state`."""
 
     def __init__(self, topic: KeyedTopic, partition: Partition, shared: Shared) -> None:
         super().__init__(topic, partition, shared.rules)
@@ -101,7 +101,7 @@ class TransactionCoordinator(Shard):
         return iter(())
 
     def markers_are_due(self) -> None:
-        """Try to complete all decided transactions; double the pause before the next attempt."""
+        """Try, in the background, to complete all decided transactions; double the next pause."""
         self._marker_retry_ms = min(2 * self._marker_retry_ms, MARKER_RETRY_MAX_MS)
         self._outbox.post_each(self._names(), self.carry_out)
 
@@ -338,9 +338,9 @@ class TransactionCoordinator(Shard):
         yield timer
 
     def _marked_of(self, transaction: Transaction) -> set[PartitionKey]:
-        """Return the set of partitions that have the marker of this decision already. It begins
-        empty for each decision: the end of the transaction before may have been replicated only
-        after this broker had given up waiting for it, so that its set was left behind."""
+        """Return the live set of partitions that have the marker of this decision already. It
+        begins empty for each decision: the end of the transaction before may have been replicated
+        only after this broker had given up waiting for it, so that its set was left behind."""
         decision, marked = self._marked.get(transaction.transactional_id, (None, set()))
         if decision is not transaction:
             marked = set()

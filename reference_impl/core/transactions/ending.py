@@ -56,9 +56,8 @@ def decide(
     transaction: Transaction, producer_id: int, epoch: int, *, commit: bool, version: int
 ) -> Ending:
     """Return the work that is left for an EndTxn. Raise Refused if the transaction was ended
-    otherwise, or there is none to commit; without one to abort, classic clients are refused too.
-    The caller has checked the producer, and that the markers of the last transaction are
-    written."""
+    otherwise, or there is none to commit or, for a classic client, none to abort. The caller has
+    checked the producer, and that the markers of the last transaction are written."""
     state = transaction.state
     if state is State.ONGOING:
         return Ending.DECIDE

@@ -23,7 +23,7 @@ from reference_impl.wire import ControlRecordType, end_txn_marker, read_header
 
 
 class MarkerWriter:
-    """Ends transactions in the partitions of this broker."""
+    """Writes the markers that end transactions into the partitions of this broker."""
 
     def __init__(
         self,

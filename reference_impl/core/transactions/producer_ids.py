@@ -16,7 +16,8 @@ ASK_WHEN_LEFT = 100
 
 @dataclass(frozen=True, slots=True)
 class Reserved:
-    """A block that the controller of this node has decided to allocate to this broker."""
+    """A block of ids that the controller on this node has given to this broker, perhaps not
+    committed."""
 
     ids: range
     end_offset: int

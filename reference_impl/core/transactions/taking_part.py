@@ -63,7 +63,7 @@ def ensure_takes_part(broker: Broker, partition: Partition, writer: Writer) -> I
     """Add the partition to the transaction (newer clients), or verify that it was added (older
     ones, if transaction.partition.verification.enable). Return at once if the producer's
     transaction is open in the partition. Raise Refused with the error for the client, or if the
-    partition changed its leader meanwhile."""
+    transaction ended or the partition changed its leader meanwhile."""
     producers = partition.log.producer_state
     if producers.has_open_transaction(writer.producer_id, writer.producer_epoch):
         return

@@ -86,7 +86,8 @@ class Transaction:
         self, partitions: frozenset[PartitionKey], client_version: int, now_ms: int
     ) -> Transaction:
         """Return the state with these partitions added (prepareAddPartitions). The first ones begin
-        the transaction: its start time is then now_ms."""
+        the transaction: its start time is then now_ms. Raise ValueError if the outcome of the
+        transaction is decided and not yet carried out."""
         is_first = self.state is not State.ONGOING
         return replace(
             self,
@@ -101,7 +102,8 @@ class Transaction:
         self, move: Move, client_version: int, next_producer_id: int, now_ms: int
     ) -> Transaction:
         """Return the state after the outcome is decided (prepareAbortOrCommit). move: which
-        outcome. For clients with an epoch per transaction, the epoch is one higher. Raise
+        outcome. next_producer_id: the id to use from the end on, or NO_PRODUCER_ID to keep the
+        current one. For clients with an epoch per transaction, the epoch is one higher. Raise
         ValueError if the state does not allow the move."""
         decided = replace(
             self,

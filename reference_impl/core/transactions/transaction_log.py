@@ -35,7 +35,8 @@ _STATUS = {state: number for number, state in STATE_IDS.items()}
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Saving:
-    """A state of a transactional id that is written to the log but not replicated yet."""
+    """A state of a transactional id (None: its removal) that is written to the log but not
+    replicated yet: it is once the high watermark reaches end_offset."""
 
     name: str
     transaction: Transaction | None
@@ -68,8 +69,8 @@ class TransactionLog:
 
 
 def values_in(batch: RecordBatch) -> Iterator[tuple[str, Struct | None]]:
-    """Yield the transactional id and the value (None: deleted) of every record; nothing for a
-    control batch. Raise CorruptRecord for a record that cannot be decoded."""
+    """Yield the transactional id and the value (None: deleted) of every record that has a key.
+    Yield nothing for a control batch. Raise CorruptRecord for a record that cannot be decoded."""
     for record in batch.records:
         if record.key is not None and not batch.is_control:
             key, value = decode_record(record.key, record.value, MODULE)

@@ -21,7 +21,8 @@ CONSUMER_PROTOCOL = "consumer"
 
 @dataclass(slots=True)
 class Member:
-    """One member of one group."""
+    """One member of one classic group. awaiting_join and awaiting_sync are its requests that wait
+    for their answer, or None."""
 
     member_id: str
     instance_id: str | None
@@ -46,7 +47,7 @@ class Member:
 
 @dataclass(slots=True)
 class ClassicGroup:
-    """One group. Members are kept in the order in which they came."""
+    """One classic group. Members are kept in the order in which they joined."""
 
     kind: ClassVar[str] = "classic"
     """The group's type in ListGroups."""
@@ -146,8 +147,8 @@ class ClassicGroup:
         )
 
     def elect_joined_leader(self) -> bool:
-        """Keep a leader that has joined the next generation, else make the first member that has
-        the leader. Return False if no member has."""
+        """Keep the leader if it has joined the next generation, else make the first member that has
+        joined it the leader. Return False if no member has joined it."""
         if self.leader is None:
             return False
         if self.members[self.leader].awaiting_join is not None:
@@ -159,7 +160,7 @@ class ClassicGroup:
         return False
 
     def rebalance_timeout_ms(self) -> int:
-        """Return the longest rebalance timeout that any member asked for; 0 without members."""
+        """Return the longest rebalance timeout that any member asked for, or 0 without members."""
         return max((member.rebalance_timeout_ms for member in self.members.values()), default=0)
 
     # --- protocols ----------------------------------------------------------------------------

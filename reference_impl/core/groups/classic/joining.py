@@ -109,7 +109,8 @@ def _join_new(
 def _add(
     coordinator: GroupCoordinator, group: ClassicGroup, request: Request, member_id: str
 ) -> Iterator[Effect]:
-    """Add a new member to the group, whose JoinGroup waits, and begin or complete a rebalance."""
+    """Add a new member, whose JoinGroup then waits for the next generation, and begin or complete a
+    rebalance."""
     body = request.body
     member = Member(
         member_id,
@@ -167,7 +168,8 @@ def _replace_static(
 ) -> Iterator[Effect]:
     """Handle the restart of the process behind a group.instance.id (KIP-345). If the group is
     stable and nothing about the choice of protocol changes, the new process gets the old one's
-    place and assignment without a rebalance."""
+    place and assignment without a rebalance; otherwise begin or complete a rebalance. Raise Refused
+    if the log does not take the new member id."""
     instance_id = request.body.group_instance_id
     old_leader = group.leader
     member = group.members[group.static_members[instance_id]]

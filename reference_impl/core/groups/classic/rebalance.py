@@ -28,8 +28,8 @@ def change(coordinator: GroupCoordinator, group: ClassicGroup) -> Iterator[Effec
 
 def prepare(coordinator: GroupCoordinator, group: ClassicGroup) -> Iterator[Effect]:
     """Begin a rebalance: refuse waiting SyncGroups, and wait for the members of the next
-    generation, in an empty group for the initial delay. Complete it now if all members have joined
-    already."""
+    generation. If the group was empty, wait for the initial delay; else complete the rebalance now
+    if all members have joined already."""
     if group.state is State.COMPLETING_REBALANCE:
         yield from refuse_syncs(group, ErrorCode.REBALANCE_IN_PROGRESS)
     yield from timers.syncs_are_over(group)
@@ -193,8 +193,8 @@ def refuse_syncs(group: ClassicGroup, code: ErrorCode) -> Iterator[Effect]:
 def timer_fired(
     coordinator: GroupCoordinator, group: ClassicGroup, what: str, rest: Sequence[str | int]
 ) -> Iterator[Effect]:
-    """Handle a timer: a member's session or its wait for a new member id is over, the time to join
-    or to sync is over, or the initial delay is."""
+    """Handle a timer with these parts of its key: a member's session or its wait for a new member
+    id is over, the time to join or to sync is over, or the initial delay is."""
     match what:
         case timers.SESSION:
             yield from session_timed_out(coordinator, group, str(rest[0]))

@@ -19,7 +19,7 @@ from enum import Enum, auto
 
 
 class State(Enum):
-    """Values as DescribeGroups and ListGroups say them."""
+    """The states of a classic group, with their names in DescribeGroups and ListGroups."""
 
     EMPTY = "Empty"
     PREPARING_REBALANCE = "PreparingRebalance"

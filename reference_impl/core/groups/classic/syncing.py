@@ -21,9 +21,9 @@ from reference_impl.wire import ErrorCode, Struct
 
 
 def sync(coordinator: GroupCoordinator, request: Request) -> Iterator[Effect]:
-    """Handle a SyncGroup: answer it now in a stable group, else when the leader has sent the
-    assignment, which the leader's own SyncGroup does. Raise Refused if its sender is not a member
-    of the generation, names another protocol, or must join again."""
+    """Handle a SyncGroup: answer it now in a stable group; else keep it until the leader's own
+    SyncGroup, which has the assignment, answers all. Raise Refused if its sender is not a member of
+    the generation, names another protocol, or must join again."""
     body = request.body
     group = coordinator.known_group(body.group_id)
     if isinstance(group, ConsumerGroup):

@@ -32,13 +32,14 @@ def key(what: str, group_id: str, member_id: str = "") -> TimerKey:
 def expect_heartbeat(
     group: ClassicGroup, member: Member, within_ms: int | None = None
 ) -> Iterator[Effect]:
-    """Restart the member's session timer, for its session timeout or `within_ms`."""
+    """Restart the member's session timer, for `within_ms` if given, else for its session
+    timeout."""
     delay_ms = member.session_timeout_ms if within_ms is None else within_ms
     yield SetTimer(key(SESSION, group.group_id, member.member_id), delay_ms)
 
 
 def forget_member(group: ClassicGroup, member_id: str) -> Iterator[Effect]:
-    """Cancel the session timer of this member, the only timer of a full member."""
+    """Cancel the session timer of this member. It is the only timer of a member that has joined."""
     yield CancelTimer(key(SESSION, group.group_id, member_id))
 
 
@@ -48,7 +49,8 @@ def expect_pending(group: ClassicGroup, member_id: str, within_ms: int) -> Itera
 
 
 def forget_pending(group: ClassicGroup, member_id: str) -> Iterator[Effect]:
-    """Cancel the timer of a new member id, which has joined or left."""
+    """Cancel the timer of a new member id, because it has joined or left, or its group is
+    converted."""
     yield CancelTimer(key(PENDING_MEMBER, group.group_id, member_id))
 
 
@@ -68,7 +70,7 @@ def delay_first_rebalance(
 
 
 def joins_are_over(group: ClassicGroup) -> Iterator[Effect]:
-    """Cancel the join timer, as the next generation begins."""
+    """Cancel the join timer: the next generation begins, or the group changes its protocol."""
     yield CancelTimer(key(JOIN, group.group_id))
 
 

@@ -21,9 +21,9 @@ MEMBER_EPOCH_SINCE = 9
 def check_commit(
     rules: Rules, group: ConsumerGroup, committer: Committer, partitions: Iterable[TopicIdPartition]
 ) -> None:
-    """Raise Refused if the offset of any of these partitions may not be committed, so that none is.
-    A commit without a member epoch is allowed in a group without members, and in a transaction
-    whose producer names no member."""
+    """Raise Refused if the offset of any of these partitions may not be committed; then the caller
+    commits none. A commit without a member epoch is allowed in a group without members, and in a
+    transaction whose producer names no member."""
     if committer.epoch < 0 and not group.members:
         return  # a consumer that assigns partitions to itself, or an admin client
     if committer.in_transaction and committer.is_nobody:

@@ -72,9 +72,9 @@ def speaker(
     member_id: str,
     reported: set[TopicIdPartition] | None,
 ) -> ConsumerMember:
-    """Return the member that sent the heartbeat, in its state before the heartbeat; a new member if
-    it joins. `reported`: the partitions that it says it owns. Raise Refused if it is unknown, was
-    replaced, or names a wrong epoch."""
+    """Return the member that sent the heartbeat, as it was before, or a new one if an unknown
+    member joins. `reported`: the partitions that it says it owns. Raise Refused if a member that
+    does not join is unknown, or if it was replaced or names a wrong epoch."""
     group, joins = draft.group, body.member_epoch == JOIN_EPOCH
     if joins and body.instance_id is not None:
         return static_joiner(draft, member_id, body.instance_id)
@@ -91,8 +91,8 @@ def static_joiner(
     """Return the member that joins with an instance id: a new one, or the one of the process before
     a restart, which takes the new member id in the draft. A process may only be replaced once it
     has said that it will come back (epoch -2): else raise Refused(UNRELEASED_INSTANCE_ID). But if
-    it, or the one which replaces it, speaks the classic protocol, the newest process always
-    wins."""
+    the old or the new process speaks the classic protocol (`is_classic`: the new one), the new one
+    always wins."""
     group = draft.group
     before = group.static_member(instance_id)
     if before is None:

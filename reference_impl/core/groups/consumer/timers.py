@@ -34,7 +34,7 @@ def expect_revocation(group_id: str, member: ConsumerMember) -> Iterator[Effect]
 
 
 def revocation_is_over(group_id: str, member_id: str) -> Iterator[Effect]:
-    """Cancel the revocation timer, as the member has stopped reading."""
+    """Cancel the revocation timer: there is nothing left that the member must stop reading."""
     yield CancelTimer(timers.key(REVOCATION, group_id, member_id))
 
 
@@ -49,7 +49,7 @@ def expect_join(group: ConsumerGroup, member: ConsumerMember) -> Iterator[Effect
 
 
 def join_is_over(group: ConsumerGroup, member_id: str) -> Iterator[Effect]:
-    """Cancel the join timer, as the member has joined again."""
+    """Cancel the join timer, as the member has joined again, and remove it from `awaited_joins`."""
     group.awaited_joins.discard(member_id)
     yield CancelTimer(timers.key(MEMBER_JOIN, group.group_id, member_id))
 
@@ -66,7 +66,7 @@ def sync_is_over(group_id: str, member_id: str) -> Iterator[Effect]:
 
 
 def forget_member(group: ConsumerGroup, member_id: str) -> Iterator[Effect]:
-    """Cancel all timers of this member."""
+    """Cancel all timers of this member, and remove it from `awaited_joins`."""
     group.awaited_joins.discard(member_id)
     for what in KINDS:
         yield CancelTimer(timers.key(what, group.group_id, member_id))

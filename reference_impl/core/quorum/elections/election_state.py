@@ -77,7 +77,7 @@ class ElectionFile:
 
     def save(self, state: ElectionState) -> None:
         """Write the file, so that it survives a loss of power, in the version that the present
-        kraft.version requires. Raise StorageError."""
+        kraft.version requires. Raise StorageError if the disk fails."""
         composition = self._voters.latest
         row: dict[str, Any] = {
             "leaderId": NOBODY if state.leader_id is None else state.leader_id,

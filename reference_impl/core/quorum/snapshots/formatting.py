@@ -52,7 +52,7 @@ def format_voters(storage: Storage, path: str, voters: Voters, now_ms: int) -> N
 def first_records(storage: Storage, path: str) -> Sequence[Struct]:
     """Return the records with which a cluster begins whose directory `kafka-storage format` has
     formatted: the levels of features, and users of SCRAM. Return none if another tool has formatted
-    it. Raise StorageError, DamagedSnapshot included."""
+    it. Raise DamagedSnapshot if the file is damaged, another StorageError if the disk fails."""
     file = f"{path}/{FIRST_RECORDS}"
     if not storage.exists(file):
         return ()

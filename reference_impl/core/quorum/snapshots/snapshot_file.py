@@ -138,7 +138,7 @@ class UnfinishedSnapshot:
         self._storage.sync_directory(self._directory)
 
     def drop(self) -> None:
-        """Delete the unfinished file. Raise StorageError."""
+        """Delete the unfinished file. Raise StorageError if the disk fails."""
         self._file.close()
         self._storage.delete(self._path)
 

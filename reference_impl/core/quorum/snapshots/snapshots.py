@@ -68,7 +68,7 @@ class Snapshots:
     @property
     def oldest_ms(self) -> int:
         """Return the time at which the last batch that the oldest snapshot replaces was written, or
-        0 if its file is damaged. There must be a snapshot. Raise StorageError."""
+        0 if its file is damaged. There must be a snapshot. Raise StorageError if the disk fails."""
         assert self.earliest is not None
         with suppress(DamagedSnapshot):
             return read_timestamp(self._storage, self._path(self.earliest))

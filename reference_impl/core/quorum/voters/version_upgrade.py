@@ -12,7 +12,8 @@ from reference_impl.core.quorum.quorum import Quorum
 
 
 def reason_against_upgrade(quorum: Quorum, level: int) -> str | None:
-    """Return why the quorum cannot work at this level of `kraft.version`, or None if it can."""
+    """As the leader, return why the quorum cannot work at this level of `kraft.version`, or None if
+    it can."""
     assert quorum.leadership is not None
     told = quorum.leadership.told_voters.values()
     if quorum.rules.may_raise_version(level, (voter.kraft_versions for voter in told)):
@@ -25,7 +26,7 @@ def reason_against_upgrade(quorum: Quorum, level: int) -> str | None:
 
 
 def upgrade(quorum: Quorum, level: int) -> None:
-    """Write the new level and the voters as they have reported themselves, which are in force at
-    once. Raise StorageError."""
+    """As the leader, write the new level and the voters as they have reported themselves, which are
+    in force at once. Raise StorageError if the disk fails."""
     assert quorum.leadership is not None
     quorum.change_voters(quorum.leadership.told_voters, level)

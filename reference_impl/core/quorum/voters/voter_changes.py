@@ -25,9 +25,9 @@ Change = Generator[Any, Any, None]
 
 
 def add_voter(quorum: Quorum, voter: Voter, timeout_ms: int, *, waits: bool) -> Change:
-    """Make a node a voter, once it has caught up. waits: whether to return only when the change is
-    committed. Raise Refused if it is a voter already, does not answer, lags behind, or no voter can
-    be added now."""
+    """Make a node that has caught up a voter. waits: whether to return only when the change is
+    committed. Raise Refused if it is a voter already, does not answer, lags behind, no voter can be
+    added now, or the change is not committed within timeout_ms."""
     end_ms, turn = quorum.moment.monotonic_ms + timeout_ms, quorum.turn
     with changing(quorum):
         check_version(quorum, "adding")
@@ -50,8 +50,8 @@ def add_voter(quorum: Quorum, voter: Voter, timeout_ms: int, *, waits: bool) -> 
 
 def remove_voter(quorum: Quorum, key: ReplicaKey, timeout_ms: int) -> Change:
     """Remove a node, which may be this leader, from the voters, and wait until that is committed.
-    Raise Refused if it is not a voter with this directory, is the only one, or no voter can be
-    removed now."""
+    Raise Refused if it is not a voter with this directory, is the only one, no voter can be removed
+    now, or the change is not committed within timeout_ms."""
     end_ms, turn = quorum.moment.monotonic_ms + timeout_ms, quorum.turn
     with changing(quorum):
         check_version(quorum, "removing")
@@ -151,8 +151,9 @@ def _check_caught_up(quorum: Quorum, voter: Voter) -> None:
 
 
 def supported_versions(quorum: Quorum, voter: Voter) -> Generator[Any, Any, tuple[int, int]]:
-    """Ask a node which levels of `kraft.version` it supports; (0, 0) if it does not name the
-    feature. Raise Refused(REQUEST_TIMED_OUT) if it does not answer."""
+    """Ask a node which levels of `kraft.version` it supports. Return the lowest and the highest, or
+    (0, 0) if it does not name the feature. Raise Refused(REQUEST_TIMED_OUT) if it does not
+    answer."""
     body = API_VERSIONS.new(client_software_name="touchstone", client_software_version="1")
     timeout_ms = quorum.settings.request_timeout_ms
     try:

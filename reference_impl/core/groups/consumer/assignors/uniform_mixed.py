@@ -104,8 +104,8 @@ def _is_uneven(parts: Parts, member_ids: Sequence[str]) -> bool:
 def _balance(
     parts: Parts, held: Mapping[str, list[TopicIdPartition]], member_ids: Sequence[str]
 ) -> bool:
-    """Move partitions of one topic from the most to the least loaded of its subscribers. Return
-    whether any was moved."""
+    """Move partitions of one topic from the most to the least loaded of its subscribers, in
+    `parts`, and take those moved out of `held`. Return whether any was moved."""
     takers = _ranked(parts, member_ids)
     ranks = {member_id: rank for _, rank, member_id in takers}
     givers = [(-len(parts[each]), -ranks[each], each) for each in held]

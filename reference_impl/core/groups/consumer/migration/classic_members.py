@@ -102,8 +102,8 @@ def _subscription_in(metadata: bytes) -> Struct:
 
 
 def _joiner(draft: Draft, body: Struct, member_id: str) -> ConsumerMember:
-    """Return the member as it was before this JoinGroup; a new one if it is unknown. Raise Refused
-    if it names a member id and an instance id that do not belong together."""
+    """Return the member as it was before this JoinGroup, or a new one if it is unknown. Raise
+    Refused if it names a member id and an instance id that do not belong together."""
     if body.group_instance_id is None:
         return draft.group.members.get(member_id, ConsumerMember(member_id))
     if not body.member_id:
@@ -180,8 +180,8 @@ def _classic_speaker(
 
 
 def leaver(group: ConsumerGroup, identity: Struct) -> ConsumerMember:
-    """Return a member that LeaveGroup names, of either protocol; with an instance id alone, its
-    current member. Raise Refused if it is unknown or was replaced."""
+    """Return a member that LeaveGroup names, of either protocol. If only an instance id is given,
+    return the member that has it now. Raise Refused if the member is unknown or was replaced."""
     member = group.static_member(identity.group_instance_id)
     if member is not None and not identity.member_id:
         return member  # an administrator names only the instance

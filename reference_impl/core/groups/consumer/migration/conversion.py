@@ -135,8 +135,8 @@ def may_downgrade(
     coming: int = 0,
 ) -> bool:
     """Return whether the group may become a classic one (KIP-848) when the members in `going` leave
-    and `coming` classic ones join: only classic members remain, and the migration policy and the
-    maximum size of a classic group allow it."""
+    and `coming` classic ones join: some members remain, all of them classic, and the migration
+    policy and the maximum size of a classic group allow it."""
     staying = [member for name, member in group.members.items() if name not in going]
     size = len(staying) + coming
     return (

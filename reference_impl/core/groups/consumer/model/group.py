@@ -45,7 +45,8 @@ def common(names: frozenset[str], among: Set[str]) -> Set[str]:
 
 
 class ConsumerGroup:
-    """One group that the new protocol coordinates."""
+    """One group of the consumer protocol (KIP-848), for which the broker computes the
+    assignment."""
 
     kind: ClassVar[str] = "consumer"
     """The name of the group's type in ListGroups."""
@@ -161,7 +162,8 @@ class ConsumerGroup:
         return member
 
     def part_of(self, member_id: str) -> frozenset[TopicIdPartition]:
-        """Return the partitions of one member in the target assignment."""
+        """Return the partitions of one member in the target assignment, or none if it has no part
+        in it."""
         return self.target.get(member_id, frozenset())
 
     def topics_of(self, member: ConsumerMember, among: Set[str]) -> Set[str]:
@@ -210,8 +212,8 @@ class ConsumerGroup:
         return any(self.owners.get(key, member.member_id) != member.member_id for key in missing)
 
     def supports_protocols(self, protocol_type: str, protocols: Mapping[str, bytes]) -> bool:
-        """Return whether there is one among these protocols that every classic member of the group
-        supports."""
+        """Return whether every classic member of the group supports one and the same of these
+        protocols. Return False for a protocol type other than "consumer"."""
         if protocol_type != "consumer" or not protocols:
             return False
         common = set(protocols)

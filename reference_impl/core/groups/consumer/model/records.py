@@ -111,8 +111,8 @@ def epoch_record(group_id: str, epoch: int, metadata_hash: int) -> KeyValue:
 
 
 def regex_record(group_id: str, regex: str, resolved: ResolvedRegex | None) -> KeyValue:
-    """Return the record of the topics that a pattern matches, or a tombstone when no member uses
-    it."""
+    """Return the record of the topics that a pattern matches or, for None, the tombstone that
+    deletes it."""
     key = definition("ConsumerGroupRegularExpressionKey").new(
         group_id=group_id, regular_expression=regex
     )
@@ -256,7 +256,7 @@ def _current(group: ConsumerGroup, key: Struct, value: Struct | None) -> None:
 
 def _with_epochs(rows: Iterable[Struct], member_epoch: int) -> Epochs:
     """Return the epoch of each partition; records older than KIP-1251 lack it and take the
-    member's."""
+    member's, or 0 if that is negative."""
     found: dict[TopicIdPartition, int] = {}
     for row in rows:
         epochs = row.assignment_epochs

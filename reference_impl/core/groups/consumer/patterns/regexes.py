@@ -31,9 +31,10 @@ created in quick succession (REGEX_BATCH_REFRESH_MIN_INTERVAL_MS)."""
 
 
 def note_change(draft: Draft, old: ConsumerMember, new: ConsumerMember) -> bool:
-    """Delete the old pattern of a member from the draft if no other member uses it. Return whether
-    the member's topics have changed and are known already: it uses no pattern now, or one that was
-    resolved for another member. Raise Refused if the new pattern is invalid."""
+    """Delete the old pattern of a member from the draft, which has `new` already, if no other
+    member uses it. Return whether the member's topics have changed and are known already: it uses
+    no pattern now, or one that was resolved for another member. Raise Refused if the new pattern is
+    invalid."""
     group = draft.group
     if old.topic_regex == new.topic_regex:
         return False
@@ -57,7 +58,7 @@ def look_through_topics(
     coordinator: GroupCoordinator, request: Request
 ) -> Generator[Effect, None, Found]:
     """Match the patterns of the request's group against all topics again if the results may be out
-    of date, and return the new results; empty if none is due. Give way to other requests in
+    of date, and return the new results, or none if that is not due. Give way to other requests in
     between. A pattern's result counts for all members that use it, and holds only topics that the
     member whose heartbeat causes this may describe (filterTopicDescribeAuthorizedTopics)."""
     group = coordinator.groups.get(request.body.group_id)
