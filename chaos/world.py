@@ -63,7 +63,8 @@ class Task(Protocol):
     name: str
 
     async def join(self, timeout_s: float | None = None) -> bool:
-        """Wait until the task has ended. Return whether it has. Raise the coroutine's error."""
+        """Wait until the task has ended, for timeout_s at most if that is given. Return whether it
+        has ended. Raise the coroutine's error."""
         ...
 
 

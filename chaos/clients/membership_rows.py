@@ -47,7 +47,7 @@ def member_times(group: GroupSettings) -> dict[str, Any]:
 
 class MembershipRows:
     """Collects the history rows about one member's partitions and positions until a completion
-    takes them."""
+    takes them. The parameter `identity` of its methods has the columns member_id and generation."""
 
     def __init__(self, world: World, settings: Row) -> None:
         """Begin without rows. settings: the columns about the group's settings, as `group_settings`

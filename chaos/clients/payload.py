@@ -41,8 +41,8 @@ class Carried(NamedTuple):
 
 
 def nonce_of(run_id: str) -> bytes:
-    """Return eight bytes that identify the run, derived from its id: different for every run, and
-    the same when its directory is replayed."""
+    """Return eight bytes that identify a run, derived from this text alone: the same text gives the
+    same bytes."""
     return hashlib.sha256(run_id.encode()).digest()[:8]
 
 
@@ -96,8 +96,8 @@ def checksums_of(records: Sequence[Carried]) -> dict[str, Any]:
 
 
 def plain_headers(headers: Iterable[tuple[str | bytes, Any]] | None) -> list[Header]:
-    """Return headers as pairs of text and bytes, an empty list for None; some clients return the
-    names as bytes. The content of a header may be None."""
+    """Return headers as pairs of text and bytes, or an empty list for None. (Some clients return
+    the names as bytes.) The content of a header may be None."""
     return [
         (name if isinstance(name, str) else name.decode(errors="replace"), content)
         for name, content in headers or ()

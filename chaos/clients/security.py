@@ -23,7 +23,8 @@ TOKEN_HANDLER = "KafkaClients$TokenByCommand"
 
 
 def of_librdkafka(access: Access) -> dict[str, Any]:
-    """Return the settings by which librdkafka connects and authenticates; empty for PLAINTEXT."""
+    """Return the settings by which librdkafka connects and authenticates, or an empty dict for
+    PLAINTEXT."""
     if not access.uses_tls and not access.uses_sasl:
         return {}
     found: dict[str, Any] = {"security.protocol": access.protocol}
@@ -55,8 +56,8 @@ def of_librdkafka(access: Access) -> dict[str, Any]:
 
 
 def of_java(access: Access) -> dict[str, Any]:
-    """Return the settings by which Apache's Java clients connect and authenticate; empty for
-    PLAINTEXT. Raise OSError if the certificate or key file cannot be read."""
+    """Return the settings by which Apache's Java clients connect and authenticate, or an empty dict
+    for PLAINTEXT. Raise OSError if the certificate or key file cannot be read."""
     if not access.uses_tls and not access.uses_sasl:
         return {}
     found: dict[str, Any] = {"security.protocol": access.protocol}

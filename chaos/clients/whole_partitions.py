@@ -68,9 +68,10 @@ async def read_all(
     error_type: type[Exception],
 ) -> Completion:
     """Read the partitions from log start to the high watermark; start again after a failure until
-    READ_TIMEOUT_S is over. Return the records and a `read_all` row for each partition; INFO if an
-    end was not reached. `read` is one attempt with a new consumer until the deadline: it fills the
-    readings and returns what prevented their completion, or raises an `error_type`."""
+    READ_TIMEOUT_S is over. Return the records and a `read_all` row for each partition. The outcome
+    is INFO if an end was not reached. `read` is one attempt with a new consumer until the deadline:
+    it fills the readings and returns what prevented their completion, or None if they are complete;
+    it may raise an `error_type`."""
     deadline = world.monotonic() + READ_TIMEOUT_S
     while True:
         readings: Readings = {}

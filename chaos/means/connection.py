@@ -65,8 +65,8 @@ class Connection:
         return await self.exchange(api, wanted, definition.new(**fields))
 
     async def serves(self, api: ApiKey) -> bool:
-        """Return whether the broker's ApiVersions lists the API; ask only once per connection.
-        Raise WireError if the broker does not answer."""
+        """Return whether the broker's ApiVersions lists the API. Only the first call sends that
+        request. Raise WireError if the broker does not answer."""
         if not self._versions:
             await self._learn_versions()
         return api in self._versions
@@ -80,8 +80,8 @@ class Connection:
         self, api: ApiKey, version: int, body: Struct, timeout_s: float | None = None
     ) -> Struct:
         """Send one request in this version and return the body of the response. timeout_s: the time
-        for the whole response; None: the one given when connecting. Raise WireError, and close the
-        connection, if that fails."""
+        for the whole response; if it is None, the one given when connecting limits each read. Raise
+        WireError, and close the connection, if no valid response comes."""
         try:
             return await self._link.exchange(api, version, body, timeout_s)
         except (OSError, Malformed) as error:

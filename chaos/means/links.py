@@ -99,7 +99,10 @@ class Links:
         """Start a server, with its output in `log`. Raise LinkError if its port is taken, toxiproxy
         is not built, or it does not listen within START_TIMEOUT_S."""
         if not is_free(*api):  # toxiproxy does not end when it cannot bind
-            raise LinkError(f"toxiproxy cannot listen at {joined(api)}: the address is in use")
+            raise LinkError(
+                f"toxiproxy cannot listen at {joined(api)}: the address is in use; stop what uses"
+                " it"
+            )
         command: list[str | Path] = [toxiproxy_server(), "-host", api[0], "-port", str(api[1])]
         again = partial(processes.start, command, name="toxiproxy", log=log)
         return cls.attached(api, again(), again)
@@ -109,7 +112,8 @@ class Links:
         """Return the links of a server that was just started, once it listens. Raise LinkError, and
         end the server, if it does not within START_TIMEOUT_S.
 
-        again: starts another server at the same address, if that is possible.
+        again: starts another server at the same address; without it, `heal` cannot replace a server
+        that hangs.
         """
         links = cls(api, child, again)
         try:

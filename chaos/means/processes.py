@@ -284,8 +284,9 @@ def start(
     directory: Path | None = None,
 ) -> Child:
     """Start a process in a session of its own, whose standard output and error are appended to
-    `log`; its environment is ours, changed by `environment`. Start the guard too, if it does not
-    run. Raise OSError if the command cannot be run or the log not be opened."""
+    `log`; its environment is ours, changed by `environment`. name: what messages call the process.
+    directory: the one that it starts in, ours if None. Start the guard too, if it does not run.
+    Raise OSError if the command cannot be run or the log not be opened."""
     log.parent.mkdir(parents=True, exist_ok=True)
     owner = guard.owner_name(os.getpid())
     with _lock, log.open("ab") as output:

@@ -82,7 +82,8 @@ class RealFlag:
 
 
 class RealTask:
-    """A daemon thread that runs one coroutine, started when this object is made."""
+    """A daemon thread that runs one coroutine, started when this object is made. deadline: the
+    monotonic time after which waits in that thread raise TimeoutError, or None."""
 
     def __init__(
         self, name: str, work: Coroutine[Any, Any, object], deadline: float | None = None

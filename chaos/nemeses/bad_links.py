@@ -35,8 +35,8 @@ class SlowNetwork:
     nodes_min = 1
 
     def schedule(self, rng: Random) -> Iterator[tuple[float, Fault]]:
-        """Yield faults that delay each direction by 50 ms to 1.5 s, with a jitter of half of
-        that."""
+        """Yield, without end, faults that delay one kind of a node's links by 50 ms to 1.5 s in
+        each direction, with a jitter of half of that, each followed by a heal."""
 
         def blow() -> Fault:
             latency_ms = rng.choice((50, 200, 600, 1500))
@@ -72,7 +72,8 @@ class Resets:
     nodes_min = 1
 
     def schedule(self, rng: Random) -> Iterator[tuple[float, Fault]]:
-        """Yield faults that reset connections, at once or half a second later."""
+        """Yield, without end, faults that reset connections when a response passes or half a second
+        later, each followed by a heal."""
 
         def blow() -> Fault:
             return ResetConnections(rng.choice(NODES), rng.choice((0, 500)), rng.choice(WHERE))
@@ -124,7 +125,8 @@ class LossyNetwork:
     nodes_min = 1
 
     def schedule(self, rng: Random) -> Iterator[tuple[float, Fault]]:
-        """Yield faults that affect 20 % to 80 % of the connections, for 0.5 to 5 seconds."""
+        """Yield, without end, faults under which 20 % to 80 % of the connections transfer nothing
+        and end after 0.5 to 5 seconds, each followed by a heal."""
 
         def blow() -> Fault:
             share, timeout_ms = rng.choice((0.2, 0.5, 0.8)), rng.choice((500, 2000, 5000))

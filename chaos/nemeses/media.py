@@ -153,8 +153,8 @@ class ReorderWrites:
     disk but the largest part: the index entry of a batch, for example, and not the batch.
 
     With flush.messages=1 these bytes belong only to records that were not acknowledged. Recovery
-    must trust the batches alone (LogSegment.recover). Under torn-writes a broker that does not may
-    first keep a damaged batch, at which readers stop, before it shows this error.
+    must trust the batches alone (LogSegment.recover). A broker that also trusts its indexes may
+    hide that error under torn-writes, where it first keeps a damaged batch, at which readers stop.
     """
 
     name = "reordered-writes"

@@ -55,8 +55,8 @@ def make_topic(address: Address, topic: str, replicas: int = 1) -> None:
 
 
 def partition(address: Address, topic: str) -> PartitionState:
-    """Return the state of partition 0 of an existing topic as the node at the address reports it.
-    Raise WireError if the node does not answer."""
+    """Return the state of partition 0 of a topic as the node at the address reports it. Raise
+    WireError if the node does not answer, KeyError if it does not know the topic."""
     with closing(WireCluster(REAL_WORLD, joined(address))) as cluster:
         return run(cluster.view([topic])).partitions[topic, 0]
 

@@ -141,8 +141,8 @@ class Site:
 class Probe:
     """One row of the registry: a fault, a ground, and the function that proves the fault there.
 
-    `run` returns a few words on what it observed. `apply_ms_max` is the bound in ms for applying
-    the fault on a quiet machine, where there is one.
+    `run` returns a sentence about what it observed, or raises ProbeFailed. `apply_ms_max` is the
+    bound in ms for applying the fault on a quiet machine, or None if there is none.
     """
 
     fault: type[Fault]

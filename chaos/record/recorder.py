@@ -211,7 +211,8 @@ def measure_overhead(
     slices: int = 6,
 ) -> Overhead:
     """Run the client with and without recording in turn, so that a drift affects both alike. Return
-    what recording costs. The histories remain in `directory`.
+    what recording costs. The histories remain in `directory`. slices: how many of slice_s seconds
+    there are of each kind.
 
     The writer thread works beside the client as in a run. The time to write what is left at the end
     of a slice is added to the slice.

@@ -158,7 +158,9 @@ def read(directory: Path) -> dict[str, Any]:
             f"{directory}: no readable run.json; name a directory that `chaos run` made"
         ) from error
     if not isinstance(facts, dict):
-        raise RunDirectoryError(f"{directory}: run.json is not an object")
+        raise RunDirectoryError(
+            f"{directory}: run.json is not an object; name a directory that `chaos run` made"
+        )
     if why := why_unreadable(facts):
         raise RunDirectoryError(f"{directory}: {why}")
     return facts

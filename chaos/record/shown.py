@@ -102,7 +102,8 @@ class Shown:
 
     def missing(self, workload: str, under_faults: bool) -> tuple[Sight, ...]:
         """Return the kinds of events (Sight) that a run of this workload must show, but did not.
-        Return none for a workload that is not in MUST_SHOW."""
+        Return none for a workload that is not in MUST_SHOW. under_faults: whether the run's nemesis
+        has faults."""
         wanted = MUST_SHOW.get(workload, ())
         if under_faults and workload in MUST_SHOW and workload not in ANSWERS_NOBODY:
             wanted = (*wanted, Sight.UNDER_FAULT)

@@ -35,7 +35,8 @@ class Parts:
 
     @classmethod
     def of(cls, scenario: Scenario) -> Parts:
-        """Return the parts that a scenario names. Raise TargetError with the nearest known name."""
+        """Return the parts that a scenario names. Raise TargetError for an unknown name, with the
+        nearest known one."""
         return cls(
             parse_target(scenario.target, scenario.bug),
             workload_named(scenario.workload),
@@ -44,12 +45,14 @@ class Parts:
 
 
 def workload_named(name: str) -> Workload:
-    """Return the workload of that name. Raise TargetError with the known names."""
+    """Return the workload of that name. Raise TargetError, which lists the known names, for another
+    name."""
     return _named("workload", name, WORKLOADS)
 
 
 def nemesis_named(name: str) -> Nemesis:
-    """Return the nemesis of that name. Raise TargetError with the known names."""
+    """Return the nemesis of that name. Raise TargetError, which lists the known names, for another
+    name."""
     return _named("nemesis", name, NEMESES)
 
 

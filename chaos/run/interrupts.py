@@ -18,8 +18,8 @@ class Interrupts:
     nothing. Its end restores the former handlers."""
 
     def __init__(self, at_first: Callable[[], None] | None = None) -> None:
-        """at_first: called at the first signal, which then is the only one that raises; without it
-        each does until `shield` is called."""
+        """Prepare the context. at_first: called at the first signal, after which further signals
+        only print. Without it, each signal raises until `shield` is called."""
         self._at_first = at_first
         self._shielded = False
         self._previous: dict[int, Any] = {}

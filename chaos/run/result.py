@@ -16,8 +16,9 @@ class RunError(TargetError):
 
 @dataclass(frozen=True)
 class RunResult:
-    """The result of a run. problems: the reasons why its verdict cannot be VALID. notes: other
-    facts for the reader."""
+    """The result of a run. counts: those of run.json. problems: the reasons why its verdict cannot
+    be VALID. notes: other facts for the reader. recovered: whether the cluster was healthy again
+    after the heal. reproduce: the command line that repeats the run."""
 
     directory: Path
     counts: Mapping[str, Any]

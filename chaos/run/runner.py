@@ -81,8 +81,8 @@ def run(
 ) -> RunResult:
     """Make one run in a new directory below `runs`; return its result, also if it is interrupted.
     Raise TargetError (or its RunError) if it cannot be made or recorded, and remove the directory
-    if the run was refused before its attack. parts, tools: used instead of those that the scenario
-    names. argv: the command line, for run.json."""
+    if that was before the attack, unless a cluster had started and then did not answer. parts,
+    tools: used instead of those that the scenario names. argv: the command line, for run.json."""
     parts = parts or Parts.of(scenario)
     nodes = parts.target.nodes if isinstance(parts.target, SizedTarget) else scenario.nodes
     scenario = replace(scenario, target=parts.target.name, nodes=nodes)
@@ -292,8 +292,8 @@ class _Run:
             self.answer = await self.admin.answer_to_produce(topic, self.nonce)
 
     async def finish(self) -> None:
-        """End everything that the run has started, and leave only its directory. Try every step,
-        even if others fail."""
+        """End everything that the run has started, and leave only its directory. Note each step
+        that fails, and go on. Raise RecorderError if the history cannot be written."""
         if self.interrupted:
             self.progress.phase("interrupted: stopping what was started")
         if self.under_way is not None:

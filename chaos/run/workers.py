@@ -75,7 +75,7 @@ class Throttle:
         self._free_at = 0.0
 
     async def wait(self, records: int, stop: Flag) -> bool:
-        """Wait until this many records may be sent. Return False if the run stops meanwhile."""
+        """Wait until this many records may be sent. Return True, or False if the run stops."""
         with self._lock:
             now = self._world.monotonic()
             turn = max(now, self._free_at)
@@ -194,7 +194,7 @@ class Actor:
         return completion
 
     def _follow(self, operation: Operation, completion: Completion) -> None:
-        """Update the state of the transaction, and whether the client can still be used."""
+        """Update the transaction, the session, and the id of a topic that was created again."""
         done = completion.outcome is Outcome.OK
         if isinstance(operation, Recreate):
             made = completion.columns.get("topic_id", "")
@@ -269,7 +269,7 @@ class Actor:
 
 def _topics_of(operation: Operation, assigned: Sequence[tuple[str, int]]) -> set[str]:
     """Return the topics of a send, seek, assignment or read of everything, or of a commit or fetch
-    of positions; for a poll, the assigned topics; for any other operation, none."""
+    of positions, the assigned topics for a poll, and an empty set for any other operation."""
     match operation:
         case Send() | CommitPosition() | FetchPositions():
             return {operation.topic}
@@ -284,7 +284,7 @@ def _topics_of(operation: Operation, assigned: Sequence[tuple[str, int]]) -> set
 
 async def act(shared: Shared, workload: Workload, process: int, factory: ClientFactory) -> None:
     """Run a process: perform its operations until the run stops, wait for the heal, then settle
-    unless the run is abandoned. End earlier, without that, if the operations end."""
+    unless the run is abandoned. If the operations end before, neither wait nor settle."""
     rng = Random(f"{shared.seed}:workload:{process}")
     settings = shared.variety.of_client(process, workload.settings(process))
     actor = Actor(shared, process, settings, factory)
@@ -348,8 +348,8 @@ class FaultPerformer:
                 await self._await_nodes()
 
     async def perform(self, fault: Fault) -> None:
-        """Perform one fault, a shutdown until its nodes have ended, and record its result; note why
-        if it failed. If the target is lost, stop the run and raise TargetLost."""
+        """Perform one fault and record its result; for a shutdown, wait until the nodes have ended.
+        Note why a fault failed. If the target is lost, stop the run and raise TargetLost."""
         self._note_struck()
         began = self._world.monotonic_ns()
         try:

@@ -125,7 +125,8 @@ records again."""
 
 
 def cells(target: str) -> Iterator[Cell]:
-    """Yield every cell of every table for one target; nothing for a target without tables."""
+    """Yield every cell of every table for one target. Yield nothing for a target whose family has
+    no table."""
     table = DURABILITY.get(family_of(target))
     if table is None:
         return

@@ -21,7 +21,8 @@ __all__ = ["FOREIGN", "TARGETS", "parse_target"]
 
 
 def in_virtual_time(version: str, bug: str | None) -> Target:
-    """Return the simulated target (chaos.sim.target.in_virtual_time)."""
+    """Return the simulated target. version: its number of controllers, "" for the usual number.
+    Raise TargetError if it is no number, or if there is no such bug."""
     # The simulator imports the whole broker, which would slow down every other command.
     from chaos.sim import target
 
@@ -51,8 +52,9 @@ DESCRIBED: Callable[[Path], Target] = ForeignTarget
 def parse_target(text: str, bug: str | None = None) -> Target:
     """Return the target for a name of TARGETS with or without ":VERSION" ("apache" is 4.3.1,
     "apache:3.9" the pinned 3.9.1), for host:port[,host:port], or for FILE.toml. Raise TargetError
-    for any other text, with the nearest name, for an unknown version or bug, for a bug in a target
-    without planted bugs, and for a file that does not describe a cluster."""
+    for any other text, with the nearest name, for an unknown version, for a bug in a target without
+    planted bugs, and for a file that does not describe a cluster. An unknown bug is refused here
+    only by `sim`; the reference broker refuses it when the cluster starts."""
     name, colon, rest = text.partition(":")
     if text.endswith(SUFFIX):
         _refuse_bug(text, bug)
@@ -76,4 +78,6 @@ def parse_target(text: str, bug: str | None = None) -> Target:
 
 def _refuse_bug(text: str, bug: str | None) -> None:
     if bug:
-        raise TargetError(f"{text} has no planted bugs, so no {bug!r}; only the reference has")
+        raise TargetError(
+            f"{text} has no planted bugs, so no {bug!r}; only the reference has: use `reference`"
+        )

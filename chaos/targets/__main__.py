@@ -15,13 +15,21 @@ from chaos.values.protocols import TargetError
 
 def main() -> int:
     parser = argparse.ArgumentParser(prog="chaos.targets", description=__doc__)
-    parser.add_argument("target", help="apache[:VERSION], reference, kfake or host:port")
-    parser.add_argument("--nodes", type=int, default=1)
+    parser.add_argument(
+        "target", help="a target such as apache[:VERSION], reference, kfake or host:port"
+    )
+    parser.add_argument("--nodes", type=int, default=1, help="the number of nodes (default: 1)")
     parser.add_argument("--proxied", action="store_true", help="put toxiproxy on every link")
     parser.add_argument(
         "--directory", type=Path, help="where data and logs are kept (default: temporary)"
     )
-    parser.add_argument("--config", action="append", default=[], metavar="KEY=VALUE")
+    parser.add_argument(
+        "--config",
+        action="append",
+        default=[],
+        metavar="KEY=VALUE",
+        help="a setting of the brokers; give the option once for each",
+    )
     parser.add_argument("--bug", help="plant a bug in the reference broker")
     arguments = parser.parse_args()
     config = dict(pair.partition("=")[::2] for pair in arguments.config)

@@ -98,7 +98,7 @@ class ApacheKafka(Equippable):
         cluster. Raise TargetError for a number of nodes that it does not run, if Java or the jars
         are missing, or if a node cannot be formatted or does not become ready."""
         if nodes not in NODES_ALLOWED:
-            raise TargetError(f"{self.name} runs 1 or 3 nodes, not {nodes}")
+            raise TargetError(f"{self.name} runs 1 or 3 nodes, not {nodes}; choose 1 or 3")
         java = self.java()
         directory = directory.resolve()  # each node runs in a working directory of its own
         leftovers.remove()
@@ -137,7 +137,8 @@ class ApacheKafka(Equippable):
         config: Mapping[str, str],
     ) -> tuple[list[LocalNode], list[dict[str, str]]]:
         """Write the configuration, hosts file and command line of these nodes. Return the nodes,
-        not formatted, and name -> address of the additional listeners of each."""
+        not formatted, and name -> address of the additional listeners of each. Raise TargetError
+        for `listeners` in `config` that are not NAME://host:port[,…]."""
         launcher = self._launcher(java, directory)
         (directory / "nodes").mkdir(parents=True, exist_ok=True)
         (directory / "nodes" / "log4j2.properties").write_text(LOG4J2)
@@ -170,8 +171,8 @@ class ApacheKafka(Equippable):
         """Prepare the nodes for their network; on loopback there is nothing to do."""
 
     def jars(self) -> list[Path]:
-        """Return the jars of the class path. Raise TargetError with the command that installs
-        them."""
+        """Return the jars of the class path. Raise TargetError, which names the command that
+        installs them, if they are not installed."""
         found = sorted((cache_directory() / "kafka" / self.version).glob("*.jar"))
         if not any(jar.name == f"kafka-clients-{self.version}.jar" for jar in found):
             raise TargetError(
@@ -227,13 +228,14 @@ def format_nodes(
         )
     except subprocess.TimeoutExpired as error:
         raise TargetError(
-            f"Kafka's StorageTool did not end within {FORMAT_TIMEOUT_S} s; is this machine busy?"
+            f"Kafka's StorageTool did not end within {FORMAT_TIMEOUT_S} s; try again when this"
+            " machine is less busy"
         ) from error
     if done.returncode != 0:
         # A usage error is one line; a bad setting is an exception, followed by its stack trace.
         said = [line for line in (done.stderr or done.stdout).splitlines() if line[:1] not in "\t"]
         why = said[-1].rpartition("Exception: ")[2] if said else f"status {done.returncode}"
-        raise TargetError(f"Kafka refuses the configuration: {why}")
+        raise TargetError(f"Kafka refuses the configuration: {why}; correct that setting")
     for member in members[1:]:
         data = data_of(member)
         data.mkdir(parents=True, exist_ok=True)  # it may be a link to a disk
@@ -266,9 +268,12 @@ def of_version(asked: str, bug: str | None) -> ApacheKafka:
     """Return the target for a version: "" and "4.3.1" mean 4.3.1, "3.9" means the pinned 3.9.1.
     Raise TargetError for an unknown version, and for any bug, since Apache Kafka has none."""
     if bug:
-        raise TargetError(f"Apache Kafka has no planted bugs, only the reference has: no {bug!r}")
+        raise TargetError(
+            f"Apache Kafka has no planted bugs, so no {bug!r}; only the reference has: use"
+            " `reference`"
+        )
     version = VERSIONS.get(asked or DEFAULT_VERSION)
     if version is None:
         known = ", ".join(f"apache:{version}" for version in VERSIONS)
-        raise TargetError(f"no Apache Kafka {asked!r} is pinned here; there are {known}")
+        raise TargetError(f"no Apache Kafka {asked!r} is pinned here; use one of {known}")
     return ApacheKafka(version)

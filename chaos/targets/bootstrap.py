@@ -86,7 +86,8 @@ class BootstrapCluster:
             time.sleep(POLL_S)
 
     def restart(self) -> None:
-        """Wait until the cluster answers again; it cannot be restarted from here."""
+        """Wait until the cluster answers again; it cannot be restarted from here. Raise TargetError
+        if it does not answer within RETURN_TIMEOUT_S."""
         self.wait_ready(RETURN_TIMEOUT_S)
 
     def collect(self, into: Path) -> None:
@@ -113,8 +114,9 @@ class BootstrapTarget:
         config: Mapping[str, str] | None = None,
         proxied: bool = False,
     ) -> Cluster:
-        """Return the cluster, once a Kafka answers at the addresses. Raise TargetError if none
-        does, or if `config` is given, since it cannot be applied there."""
+        """Return the cluster, once a Kafka answers at the addresses; its number of nodes is the one
+        in Metadata. `directory`, `nodes` and `proxied` are ignored. Raise TargetError if no Kafka
+        answers, or if `config` is given, since it cannot be applied there."""
         if config:
             raise TargetError(
                 f"{self.bootstrap} is running already; its configuration cannot be set here:"

@@ -48,13 +48,16 @@ class Kfake:
         config: Mapping[str, str] | None = None,
         proxied: bool = False,
     ) -> Cluster:
-        """Start kfake. There is no proxy, and no fault in `faults` needs one. Raise TargetError if
-        kfake is not built, for more than one node, or if a configuration is given."""
+        """Start kfake and wait until it is ready. `proxied` is ignored: no fault of this target
+        needs a proxy. Raise TargetError if kfake is not built or does not become ready, for more
+        than one node, or if a configuration is given."""
         program = executable("kfake")
         if program is None:
             raise TargetError("kfake is not built; run `make setup` and see `touchstone doctor`")
         if nodes != 1:
-            raise TargetError(f"kfake runs 1 node here (all brokers in one process), not {nodes}")
+            raise TargetError(
+                f"kfake runs 1 node here (all brokers in one process), not {nodes}; choose 1"
+            )
         if config:
             raise TargetError(f"kfake takes no configuration; leave out {', '.join(config)}")
         directory = directory.resolve()
@@ -72,10 +75,12 @@ class Kfake:
 
 
 def pinned(rest: str, bug: str | None) -> Kfake:
-    """Return the target; it has only one version and no planted bugs. Raise TargetError if another
-    is asked for."""
+    """Return the target; it has only one version and no planted bugs. Raise TargetError if `rest`
+    names a version, or if a bug is named."""
     if rest:
         raise TargetError(f"kfake is pinned to {VERSION}, there is no {rest!r}; write `kfake`")
     if bug:
-        raise TargetError(f"kfake has no planted bugs, so no {bug!r}; only the reference has")
+        raise TargetError(
+            f"kfake has no planted bugs, so no {bug!r}; only the reference has: use `reference`"
+        )
     return Kfake()

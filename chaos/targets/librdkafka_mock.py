@@ -43,14 +43,15 @@ class LibrdkafkaMock:
         config: Mapping[str, str] | None = None,
         proxied: bool = False,
     ) -> Cluster:
-        """Start the mock. There is no proxy, and no fault in `faults` needs one. Raise TargetError
-        if its package is not installed, for more than one node, or if a configuration is given."""
+        """Start the mock and wait until it is ready. `proxied` is ignored: no fault of this target
+        needs a proxy. Raise TargetError if its package is not installed or it does not become
+        ready, for more than one node, or if a configuration is given."""
         try:
             installed = version(PACKAGE)
         except PackageNotFoundError:
             raise TargetError(f"{NAME} needs {PACKAGE}; pip install '.[chaos]'") from None
         if nodes != 1:
-            raise TargetError(f"{NAME} runs 1 node here, not {nodes}")
+            raise TargetError(f"{NAME} runs 1 node here, not {nodes}; choose 1")
         if config:
             raise TargetError(f"{NAME} takes no configuration; leave out {', '.join(config)}")
         directory = directory.resolve()
@@ -69,10 +70,14 @@ class LibrdkafkaMock:
 
 
 def installed_mock(rest: str, bug: str | None) -> LibrdkafkaMock:
-    """Return the target; it has no versions to choose and no planted bugs. Raise TargetError if one
-    is asked for."""
+    """Return the target; it has no versions to choose and no planted bugs. Raise TargetError if
+    `rest` names a version, or if a bug is named."""
     if rest:
-        raise TargetError(f"{NAME} is that of the installed {PACKAGE}, there is no {rest!r}")
+        raise TargetError(
+            f"{NAME} is that of the installed {PACKAGE}, there is no {rest!r}; write `{NAME}`"
+        )
     if bug:
-        raise TargetError(f"{NAME} has no planted bugs, so no {bug!r}; only the reference has")
+        raise TargetError(
+            f"{NAME} has no planted bugs, so no {bug!r}; only the reference has: use `reference`"
+        )
     return LibrdkafkaMock()

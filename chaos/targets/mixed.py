@@ -88,5 +88,7 @@ def of_both_kinds(rest: str, bug: str | None) -> Mixed:
     if ",".join(f"{kind}={count}" for kind, count in counts.items()) != rest or len(counts) < 2:
         raise TargetError(f"mixed:{rest} names no cluster; write for example mixed:{USUAL}")
     if sum(counts.values()) > NODES_MAX:
-        raise TargetError(f"mixed:{rest}: at most {NODES_MAX} nodes fit on this machine")
+        raise TargetError(
+            f"mixed:{rest}: at most {NODES_MAX} nodes fit on this machine; name fewer"
+        )
     return Mixed(counts, bug)

@@ -46,7 +46,9 @@ class Reference(Equippable):
         """Start the nodes and wait until each serves and knows all others. Raise TargetError for a
         number of nodes that it does not run, or if they do not become ready."""
         if not 1 <= nodes <= NODES_MAX:
-            raise TargetError(f"{self.name} runs 1 to {NODES_MAX} nodes, not {nodes}")
+            raise TargetError(
+                f"{self.name} runs 1 to {NODES_MAX} nodes, not {nodes}; choose one of these"
+            )
         directory = directory.resolve()  # each node runs in a working directory of its own
         leftovers.remove()
         with disks_for(directory, nodes, self.on_disks) as disks:
@@ -82,7 +84,8 @@ class Reference(Equippable):
         cluster_id: str,
     ) -> tuple[list[LocalNode], list[dict[str, str]]]:
         """Write the settings of these nodes. Return the nodes, which format their directories when
-        they start, and name -> address of the additional listeners of each."""
+        they start, and name -> address of the additional listeners of each. Raise TargetError for
+        `listeners` in `config` that are not NAME://host:port[,…]."""
         members, added = [], []
         for number in numbers:
             own = properties_of(layout, number, directory / "data" / str(number))
@@ -122,8 +125,8 @@ def own_version() -> str:
 
 
 def with_bug_or_not(rest: str, bug: str | None) -> Reference:
-    """Return the target, with the planted bug if one is named. Raise TargetError for a version,
-    since the reference has none."""
+    """Return the target, with the planted bug if one is named; an unknown bug is refused only when
+    a node starts. Raise TargetError for a version, since the reference has none."""
     if rest:
         raise TargetError(f"the reference broker has no version {rest!r}; write `reference`")
     return Reference(bug)

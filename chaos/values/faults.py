@@ -141,8 +141,8 @@ class Split(Fault):
     """Divide the nodes from each other; clients reach all of them.
 
     halves: a minority that contains `node`, and the rest. bridge: two halves that cannot reach each
-    other, and `node`, which reaches both. ring: each node opens connections only to those next to
-    it, by number, so that each reaches a majority and no two reach the same.
+    other, and `node`, which reaches both. ring: each node opens connections only to the next half
+    of the nodes, by number, so that each reaches a majority and no two reach the same.
     """
 
     shape: Shape
@@ -281,8 +281,8 @@ class FailedSync(Fault):
 
 @dataclass(frozen=True)
 class FailedWrite(Fault):
-    """Fail a node's `number`th write to a file, or to an index, with EIO. Heal restarts the node if
-    it has stopped."""
+    """Fail a node's `number`th write from now with EIO; with only_indexes, count only writes to
+    indexes. Heal restarts the node if it has stopped."""
 
     node: Node
     number: int = 1
@@ -324,7 +324,8 @@ class BitFlip(Fault):
 
 @dataclass(frozen=True)
 class ClockJump(Fault):
-    """Set a node's wall clock forward or back. Heal sets it right, by another jump."""
+    """Move a node's wall clock forward by by_ms milliseconds, or back if that is negative. Heal
+    sets it right, by another jump."""
 
     node: Node
     by_ms: int
@@ -332,7 +333,8 @@ class ClockJump(Fault):
 
 @dataclass(frozen=True)
 class ClockSkew(Fault):
-    """Make a node's wall clock run faster or slower, by the given parts per million."""
+    """Make a node's wall clock run faster by ppm parts per million, or slower if that is negative.
+    Heal sets it right, by a jump."""
 
     node: Node
     ppm: int

@@ -218,8 +218,9 @@ class CommitPosition(Operation):
 
 @dataclass(frozen=True)
 class DeletePositions(Operation):
-    """Delete a group's committed offsets for these partitions (OffsetDelete), or, if the group can
-    have no others, the group (DeleteGroups). The group has no members."""
+    """Delete a group's committed offsets for these partitions (OffsetDelete), or, with whole_group,
+    the group itself (DeleteGroups); `places` then names all offsets that it can have. The group has
+    no members."""
 
     group: str
     places: tuple[tuple[str, int], ...]

@@ -122,7 +122,8 @@ class Abort(Operation):
 class ReadAll(Operation):
     """Read these partitions completely, from log start to end (in the final phase).
 
-    raw: fetch the batches from the leader and record their headers and control records.
+    raw: fetch the batches from the leader, then from each follower, and record their headers and
+    control records.
     """
 
     partitions: tuple[tuple[str, int], ...]
@@ -150,7 +151,9 @@ class TopicSpec:
 
 @dataclass(frozen=True)
 class Record:
-    """One record of a completion: sent (its offset is known if it was acknowledged) or received."""
+    """One record of a completion: sent (its offset is known if it was acknowledged) or received.
+    value: None if this run has not sent it. t_complete_ns: None if the end of the whole operation
+    counts."""
 
     topic: str
     partition: int
@@ -166,8 +169,9 @@ class Record:
 
 @dataclass(frozen=True)
 class Completion:
-    """The end of an operation. broken: the client can do nothing more (it was fenced or failed
-    fatally), so it must be replaced."""
+    """The end of an operation. error: the name of its error, as Kafka or the client library calls
+    it, or None. detail: a sentence for the reader, about the error if there is one. broken: the
+    client can do nothing more (it was fenced or failed fatally), so it must be replaced."""
 
     outcome: Outcome
     records: Sequence[Record] = ()

@@ -26,7 +26,8 @@ def both_ways(pairs: Pairs) -> Iterator[tuple[int, int]]:
 
 
 def halves(cluster: Divisible, node: int) -> Pairs:
-    """Return the links between a random minority that contains the node, and the other nodes."""
+    """Return the links, in both directions, between a random minority that contains the node, and
+    the other nodes."""
     others = _shuffled(cluster, node)
     fewer = [node, *others[: (cluster.nodes - 1) // 2 - 1]]
     rest = [other for other in others if other not in fewer]
@@ -34,8 +35,8 @@ def halves(cluster: Divisible, node: int) -> Pairs:
 
 
 def bridge(cluster: Divisible, node: int) -> Pairs:
-    """Return the links between two halves of the other nodes; the node itself still reaches both
-    halves."""
+    """Return the links, in both directions, between two random halves of the other nodes; the node
+    itself still reaches both halves."""
     others = _shuffled(cluster, node)
     half = len(others) // 2
     return both_ways((one, other) for one in others[:half] for other in others[half:])

@@ -59,7 +59,8 @@ class GrowingGroups(ConsumerGroups):
                     completion = yield CommitOffsets()
 
     def _grow(self, process: int, rng: Random) -> Generator[Operation, Completion, None]:
-        """Wait until the group has settled, grow the topic, then send."""
+        """Wait SETTLED_AFTER_S, in which the group settles, grow the topic, repeating that until it
+        succeeds, then send."""
         (topic,) = self.topics()
         yield Idle(SETTLED_AFTER_S)
         while (yield Grow(topic)).outcome is not Outcome.OK:

@@ -46,6 +46,7 @@ def poll_for_ever(
 def final_reads(
     topics: Sequence[TopicSpec], isolation: Isolation = Isolation.READ_UNCOMMITTED
 ) -> Iterator[tuple[ClientSettings, Operation]]:
-    """Yield raw reads of the batches on all replicas, then reads by an ordinary consumer."""
+    """Yield a raw read of the batches on all replicas, then a read by an ordinary consumer with
+    this isolation, each of all partitions."""
     yield ClientSettings(), ReadAll(everything(topics), raw=True)
     yield ClientSettings(isolation=isolation), ReadAll(everything(topics), isolation)

@@ -16,7 +16,10 @@ def nothing_deleted(records: Iterable[Record]) -> str | None:
     starts = [record.extra["log_start"] or 0 for record in records if _is_summary(record)]
     if any(starts):
         return None
-    return "no broker deleted a record, so the run says nothing about retention"
+    return (
+        "no broker deleted a record, so the run says nothing about retention; use a longer"
+        " --seconds"
+    )
 
 
 def nothing_cleaned(records: Iterable[Record]) -> str | None:
@@ -30,7 +33,10 @@ def nothing_cleaned(records: Iterable[Record]) -> str | None:
             found += 1
     if found < offsets:
         return None
-    return "compaction removed no record, so the run says nothing about compaction"
+    return (
+        "compaction removed no record, so the run says nothing about compaction; use a longer"
+        " --seconds"
+    )
 
 
 def _is_summary(record: Record) -> bool:

@@ -88,8 +88,8 @@ class Seeks(Appends):
                     completion = yield self._seek(known[-1], rng)
 
     def _seek(self, known: Known, rng: Random) -> Operation:
-        """Return a seek to the record, to the offset after it, or to its timestamp, a moment
-        earlier or later."""
+        """Return a seek to the record, to the offset after it, to its timestamp, or to a
+        millisecond before or after that."""
         topic, partition, offset, timestamp_ms = known
         if rng.random() < self.by_time_share:
             return SeekToTime(topic, partition, timestamp_ms + rng.choice((-1, 0, 0, 0, 1)))

@@ -69,7 +69,8 @@ def consumer_config(
     fetch_bytes: int | None = None,
 ) -> dict[str, Any]:
     """Return the settings of a reader that owns its positions: it joins no group, and no position
-    is reset automatically. nonce: the run's, which makes the required group.id unique."""
+    is reset automatically. nonce: the run's, which makes the required group.id unique. rack,
+    fetch_bytes: None leaves them to librdkafka."""
     return common_config(bootstrap) | {
         "group.id": f"touchstone-{nonce.hex()}",
         "enable.auto.commit": False,

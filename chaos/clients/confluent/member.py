@@ -103,8 +103,8 @@ class ConfluentMember:
 
     def poll(self, poll: Poll) -> Completion:
         """Poll records of one assignment. Return a completion whose `rebalanced` says whether the
-        assignment differs from that of the last poll; FAIL without a subscription. An error that
-        comes after records is returned by the next poll."""
+        assignment differs from that of the last poll. Return FAIL without a subscription. An error
+        that comes after records is returned by the next poll."""
         if self._consumer is None:
             return Completion(Outcome.FAIL, (), "_STATE", "there is no subscription")
         consumer, deadline = self._consumer, time.monotonic() + poll.timeout_s
@@ -204,8 +204,8 @@ class ConfluentMember:
         self._positions, self._firsts, self._was_revoked = {}, {}, False
 
     def offset_rows(self) -> list[dict[str, Any]]:
-        """Return the history rows of the positions which a commit would add to the transaction:
-        none if it would add none, or if a partition was revoked."""
+        """Return the history rows of the positions which a commit would add to the transaction.
+        Return no rows if a partition was revoked, or without positions or a subscription."""
         if self._was_revoked or self._consumer is None or not self._positions:
             return []
         shared = {"f": F.SEND_OFFSETS.value, "group": self._group, **_identity(self._consumer)}
@@ -216,9 +216,9 @@ class ConfluentMember:
 
     def add_offsets_to(self, producer: Producer, timeout_s: float) -> str | None:
         """Put the member's positions, if there are any, into the producer's transaction (KIP-447).
-        Return None, or the reason for not doing it: a partition was revoked, and its offset would
-        overwrite the new owner's. Raise KafkaException, for example if the coordinator no longer
-        knows the member."""
+        Return None, or the reason for not doing it: a partition was revoked, whose offset would
+        overwrite the new owner's, or the membership has ended. Raise KafkaException, for example if
+        the coordinator no longer knows the member."""
         if self._was_revoked or self._consumer is None:
             return "a partition of the member was revoked during the transaction"
         if self._positions:

@@ -50,8 +50,8 @@ def _partition_of(message: Message) -> tuple[str, int]:
 
 async def read_all(world: World, operation: ReadAll, bootstrap: str, nonce: bytes) -> Completion:
     """Read the partitions from log start to the high watermark, with a new consumer after each
-    failure. Return the records and a `read_all` row for each partition; INFO if an end was not
-    reached within READ_TIMEOUT_S."""
+    failure. Return the records and a `read_all` row for each partition. The outcome is INFO if an
+    end was not reached within READ_TIMEOUT_S."""
 
     async def attempt(readings: Readings, deadline: float) -> str | None:
         config = consumer_config(bootstrap, operation.isolation.value, nonce)

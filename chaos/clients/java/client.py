@@ -65,8 +65,8 @@ def in_java_words(bootstrap: str, config: Mapping[str, Any]) -> dict[str, str]:
 
 
 def reader_config(isolation: str, fetch_bytes: int | None = None) -> dict[str, Any]:
-    """Return the settings of a reader. They turn off automatic commits, which are Java's
-    default."""
+    """Return the settings of a reader. They turn off automatic commits, which are Java's default.
+    fetch_bytes: None leaves the sizes of fetches to Java."""
     return consumer_config(isolation, fetch_bytes) | {"enable.auto.commit": False}
 
 
@@ -204,8 +204,8 @@ class JavaClient:
         self._make("consumer", config | {"client.rack": self._settings.rack or ""})
 
     def _open_member(self) -> None:
-        """Make a new consumer of the group. The previous one was closed when its membership
-        ended."""
+        """Make a new consumer of the group. The previous one was closed when its membership ended.
+        Raise HostError if Kafka refuses the configuration or the Java process does not answer."""
         assert self._settings.group is not None
         config = reader_config(self._settings.isolation.value)
         self._made.discard("consumer")

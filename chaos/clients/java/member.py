@@ -80,7 +80,8 @@ class JavaMember:
         make: Callable[[], None],
         record_of: Callable[[Answer], Record],
     ) -> None:
-        """Start without a consumer. make: creates a new consumer in place of the last one."""
+        """Start without a consumer. make: creates a new consumer in place of the last one.
+        record_of: turns a record of an answer into one of the history."""
         self._settings = group_settings(group)
         self._rows = MembershipRows(world, self._settings)
         self._ask = ask
@@ -103,7 +104,7 @@ class JavaMember:
     def poll(self, poll: Poll) -> Completion:
         """Poll records of one assignment, at most RECORDS_PER_POLL_MAX whatever the operation asks
         for. Return a completion whose `rebalanced` says whether the assignment differs from that of
-        the last poll; FAIL without a subscription."""
+        the last poll. Return FAIL without a subscription."""
         if not self._is_member:
             return Completion(Outcome.FAIL, (), "_STATE", "there is no subscription")
         answer = self._ask(

@@ -72,7 +72,8 @@ class ReferenceMember:
         make: Callable[[], Consumer],
         record_of: Callable[[ConsumerRecord], Record],
     ) -> None:
-        """Start without a consumer. make: creates a new consumer of the group."""
+        """Start without a consumer. make: creates a new consumer of the group. group: None for a
+        client that performs no group operations."""
         self._settings = group_settings(group) if group is not None else {}
         self._rows = MembershipRows(world, self._settings)
         self._make = make

@@ -27,17 +27,17 @@ class Admin:
         self._cluster = WireCluster(world, bootstrap)
 
     async def brokers(self) -> int:
-        """Return the number of registered brokers."""
+        """Return the number of registered brokers. Raise WireError if no broker answers."""
         return len((await self._cluster.view([])).brokers)
 
     async def topic_ids(self) -> dict[str, str]:
-        """Return topic name -> id, "" if the broker returns none. Raise WireError if no broker
-        answers."""
+        """Return topic name -> id of all topics; an id is "" if the broker returns none. Raise
+        WireError if no broker answers."""
         return await self._cluster.topic_ids()
 
     async def serves_transactions(self) -> bool:
         """Return whether the cluster lists the API that puts partitions into a transaction
-        (KIP-98)."""
+        (KIP-98). Raise WireError if no broker answers."""
         return await self._cluster.serves(ApiKey.ADD_PARTITIONS_TO_TXN)
 
     async def broker_settings(self, names: Collection[str]) -> dict[str, str]:

@@ -28,7 +28,8 @@ ASK_AGAIN = frozenset(
 
 class Refused(Exception):
     """Raised for an error that no further attempt would change, or for the last error when the time
-    was up."""
+    was up. name: Kafka's name of the error, or "WireError" for no answer. attempts: the number of
+    requests sent so far."""
 
     def __init__(self, name: str, attempts: int, detail: str = "") -> None:
         super().__init__(detail or name)

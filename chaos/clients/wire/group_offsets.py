@@ -44,9 +44,9 @@ NOT_DELETED = frozenset({"GROUP_ID_NOT_FOUND", "NON_EMPTY_GROUP", "GROUP_SUBSCRI
 
 
 async def commit(cluster: WireCluster, operation: CommitPosition) -> Completion:
-    """Commit positions by one request. Return a record for each; FAIL without records if the
-    coordinator cannot be found, INFO if it does not answer. Most errors prove nothing (INFO): even
-    COORDINATOR_NOT_AVAILABLE may come after the append."""
+    """Commit positions by one request. Return a record for each. Return no records, and FAIL if the
+    coordinator cannot be found, or INFO if it does not answer. Most errors prove nothing (INFO):
+    even COORDINATOR_NOT_AVAILABLE may come after the append."""
     member = operation.member or NOBODY
     try:
         coordinator = await _coordinator(cluster, operation.group)
@@ -188,7 +188,8 @@ async def _delete_offsets(
 async def fetch(cluster: WireCluster, operation: FetchPositions) -> Completion:
     """Fetch the committed offsets. Return a record for each partition, with the offset None if the
     group has committed none. A partition whose offset an open transaction may change fails alone
-    (UNSTABLE_OFFSET_COMMIT). Return FAIL without records if there is no answer."""
+    (UNSTABLE_OFFSET_COMMIT). Return FAIL without records if there is no answer, or an error for the
+    whole group."""
     struct = request_definition(ApiKey.OFFSET_FETCH).struct
     wanted = list(operation.partitions)
     topics = [

@@ -128,6 +128,7 @@ class Operator:
 
     async def _recreate(self, recreate: Recreate) -> Completion:
         """Delete the topic, create it again, and wait until every broker knows of both changes.
+        Return the new topic id as a column, or INFO if RECREATE_TIMEOUT_S is over before.
 
         The deletion names the topic's id, so that a late attempt cannot delete the next topic of
         the same name.
@@ -169,8 +170,8 @@ class Operator:
         ]
 
     async def _agreed_id(self, name: str, old: Set[str]) -> str:
-        """Return the id that all brokers have for a topic, "" if none has one. Raise WireError
-        while they differ, or have an old one."""
+        """Return the id that all brokers have for a topic, or "" if none has one. Raise WireError
+        if they differ, or one has an id in `old`."""
         found = set(await self._ids(name))
         if len(found) != 1 or found & old:
             raise WireError(
@@ -190,7 +191,8 @@ class Operator:
             raise WireError(f"topic {topic_id} is not deleted: {kafka_name(code)}")
 
     async def _grow(self, grow: Grow) -> Completion:
-        """Add partitions to the topic, and wait until every broker knows all of them."""
+        """Add partitions to the topic, and wait until every broker knows all of them. Return INFO
+        if RECREATE_TIMEOUT_S is over before."""
         deadline = self._world.monotonic() + RECREATE_TIMEOUT_S
         columns = {"timestamp_ms": self._world.wall_ns() // 1_000_000}
         try:
@@ -276,7 +278,8 @@ class Operator:
         return Completion(ended.outcome, (), ended.error, ended.detail, more_rows=told)
 
     async def _leave_open(self, send: LeaveOpen) -> Completion:
-        """Send InitProducerId and the records, and leave the transaction open."""
+        """Send InitProducerId and the records, and leave the transaction open. Return the outcome
+        of the records, or FAIL if InitProducerId was refused or not answered."""
         settings = ClientSettings(
             transactional=True,
             transactional_id=send.transactional_id,
@@ -297,7 +300,8 @@ class Operator:
 
     async def _delete_records(self, delete: DeleteRecords) -> Completion:
         """Send DeleteRecords once: a second attempt would hide the outcome of the first. If it
-        succeeds, also fetch the offset just below the new log start, which should be refused."""
+        succeeds, also fetch the offset just below the new log start, which should be refused.
+        Return FAIL for the errors in REFUSED, INFO for any other and for no answer."""
         struct = request_definition(ApiKey.DELETE_RECORDS).struct
         offset = TO_HIGH_WATERMARK if delete.offset is None else delete.offset
         wanted = struct("DeleteRecordsPartition", partition_index=delete.partition, offset=offset)

@@ -229,8 +229,8 @@ def _boot_id() -> str:
 async def _remove_run(
     cluster: WireCluster, nonce: bytes, before: str, removed: Removed, deadline: float
 ) -> None:
-    """Remove a run's topics, groups and users, then, if nothing failed, its marker; nothing without
-    the marker's record. before: the owner's prefix. Add names and failures to `removed`."""
+    """Remove a run's topics, groups and users and, if nothing failed, its marker, but nothing if
+    the marker has no record. before: the owner's prefix. Add names and failures to `removed`."""
     prefix = names_of(nonce, before)
     marker, failed_before = prefix + MARKER, len(removed.failures)
     ids = await cluster.topic_ids()

@@ -35,8 +35,8 @@ from chaos.world import World
 from reference_impl.wire import ApiKey, ErrorCode, Malformed, Struct, request_definition
 
 READ_TIMEOUT_S = 60.0
-"""The limit in seconds for reading all partitions. Each partition gets a share of it, so that one
-that cannot be read leaves time for the others."""
+"""The limit in seconds for reading all partitions. A partition whose turn comes later still gets
+SHARE_S seconds, so that one that cannot be read does not leave the others unread."""
 SHARE_S = 3.0
 LATE_S = 5.0
 """The seconds to wait for followers to learn their leaders' high watermarks. They learn it with the
@@ -127,7 +127,8 @@ class RawClient:
     async def ask_ends(self, ask: AskEnds) -> Completion:
         """Ask the leader once for the log start, the high watermark and the last stable offset: in
         one request, or in separate ones. With separate ones, also ask for the end of the leader's
-        epoch as a bound of the high watermark. Return them as columns; FAIL if a request fails."""
+        epoch as a bound of the high watermark. Return the three as columns, or FAIL without them if
+        a request fails."""
         place = ask.topic, ask.partition
         try:
             leader = await self._cluster.leader(*place)

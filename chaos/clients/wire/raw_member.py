@@ -42,8 +42,8 @@ async def live_as_member(
     cluster: WireCluster, other: WireCluster, operation: LiveAsMember
 ) -> Completion:
     """Perform the operation. Return the history rows of its requests in `more_rows`. other: the
-    connections of a second member. End early, and OK, at the first heartbeat that is refused. If
-    the coordinator does not answer, return FAIL, without a row for that request."""
+    connections of a second member. End early, with the outcome OK, at the first heartbeat that is
+    refused. If the coordinator does not answer, return FAIL, without a row for that request."""
     kind = _Classic if operation.protocol is GroupProtocol.CLASSIC else _Consumer
     member = kind(cluster, operation)
     try:

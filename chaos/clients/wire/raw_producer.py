@@ -232,9 +232,10 @@ class RawProducer(TransactionalProducer):
         identity.batches.setdefault(place, deque(maxlen=RETAINED_BATCHES)).append(batch)
 
     async def _send_again(self, identity: Identity, place: Place, again: tuple[int, ...]) -> None:
-        """Resend, for each N in `again`, the batch that was sent N sends ago. The leader must still
-        know it, since it keeps the last five. The answers prove nothing about the new record; the
-        log shows whether a batch was written twice."""
+        """Resend, for each N in `again`, the batch that was sent N batches before the newest one;
+        skip it if this producer no longer keeps it. The leader must still know it, since it keeps
+        the last five. The answers prove nothing about the new record; the log shows whether a batch
+        was written twice."""
         known = list(identity.batches.get(place, ()))
         for back in again:
             if back < len(known):

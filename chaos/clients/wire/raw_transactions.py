@@ -92,8 +92,9 @@ class TransactionalProducer(IdentifiedProducer):
         return Completion(completion.outcome, (), completion.error, completion.detail)
 
     async def _rejoin_as_former(self, _: RejoinAsFormer) -> Completion:
-        """Send InitProducerId as the fenced producer. Send it only once, so that the time of the
-        attempt is known. The fenced producer keeps its id and epoch."""
+        """Send InitProducerId as the fenced producer, only once, so that the time of the attempt is
+        known. The fenced producer keeps its id and epoch. Return OK if the coordinator accepts it,
+        FAIL if it refuses or no producer was fenced, INFO without an answer."""
         if self._former is None:
             return Completion(Outcome.FAIL, (), "_STATE", "no older producer was fenced")
         try:
@@ -139,7 +140,8 @@ class TransactionalProducer(IdentifiedProducer):
         return Completion(Outcome.FAIL, (), kafka_name(code)) if code else Completion(Outcome.OK)
 
     async def _send_offsets(self, send: SendOffsets) -> Completion:
-        """Send AddOffsetsToTxn, then TxnOffsetCommit to the group's coordinator.
+        """Send AddOffsetsToTxn, then TxnOffsetCommit to the group's coordinator. Return FAIL if the
+        first is refused, or if the send is to use the former producer and none was fenced.
 
         A fenced producer leaves out the first, which its coordinator would refuse.
         """

@@ -21,9 +21,9 @@ TIMEOUT_MS = 10_000
 
 async def join_as_stranger(cluster: WireCluster, ask: JoinAsStranger) -> Completion:
     """Get producer ids for two transactional ids, then send InitProducerId for the first with the
-    producer id of the second and an old epoch of it. The completion is OK if the coordinator
-    accepts that, which it must not; FAIL if it refuses; INFO if a request got no answer or could
-    not be prepared."""
+    producer id of the second and an old epoch of it. Return OK if the coordinator accepts that,
+    which it must not, FAIL if it refuses, or INFO if a request got no answer or could not be
+    prepared."""
     own, other = (f"{ask.transactional_id}-{name}" for name in ("own", "other"))
     told = []
     now_ns = cluster.world.monotonic_ns

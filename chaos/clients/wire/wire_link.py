@@ -141,8 +141,9 @@ class WireCluster:
         )
 
     async def topic_ids(self) -> dict[str, str]:
-        """Return the id of every topic by name, "" where the broker gives no topic ids. A topic to
-        which a broker gives no name, against the protocol, is nobody's and left out."""
+        """Return the id of every topic by name, "" where the broker gives no topic ids. Leave out a
+        topic to which a broker gives no name, against the protocol. Raise WireError if no broker
+        answers."""
         answer = await self.ask_any(ApiKey.METADATA, topics=None, allow_auto_topic_creation=False)
         return {
             topic.name: str(topic.topic_id) if getattr(topic.topic_id, "int", 0) else ""
@@ -199,7 +200,8 @@ class WireCluster:
         self, topic: str, partition: int, batch: bytes, transactional_id: str | None = None
     ) -> Struct:
         """Send a batch to the leader once, with acks=all. Return its answer about the partition,
-        whose error code may be set. Raise WireError if no answer comes."""
+        whose error code may be set. Raise WireError if the partition has no leader, or no answer
+        comes."""
         struct = request_definition(ApiKey.PRODUCE).struct
         data = struct("PartitionProduceData", index=partition, records=batch)
         answer = await self.ask(

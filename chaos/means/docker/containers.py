@@ -126,8 +126,8 @@ class Engine:
 
     def image(self, name: str) -> str:
         """Return a name by which Docker finds exactly the image with the expected digest, or `name`
-        itself for a stand-in. Pull the image if it is missing. Raise ContainerError if that
-        fails."""
+        itself for a stand-in and for a name without an expected digest (DIGESTS). Pull the image if
+        it is missing. Raise ContainerError if that fails."""
         repository, _, tag = name.rpartition(":")
         digest = DIGESTS.get(name)
         meant = f"{repository}@{digest}" if digest else name

@@ -20,8 +20,8 @@ class Delays:
     """The delays in use. Each has a queue number, which firewall rules name to delay packets."""
 
     def __init__(self, namespaces: Namespaces, log: Path) -> None:
-        """Start the delayer process. Raise LinkError if its command cannot be run. If it ends soon
-        after, only the first order tells."""
+        """Start the delayer process, with its output in `log`. Raise LinkError if its command
+        cannot be run. If the process ends soon after, the first order raises LinkError."""
         self._name = namespaces.prefix + "delayer"
         self._latencies: list[tuple[int, int]] = []
         paths = [namespaces.path(node) for node in namespaces.nodes]
@@ -57,7 +57,7 @@ class Delays:
             self._latencies.clear()
 
     def stop(self) -> None:
-        """Stop the delayer, which holds the namespaces, before they are removed."""
+        """Kill the delayer. Call this before the namespaces are removed: it keeps them in use."""
         self._child.kill()
 
     def _order(self, text: str) -> None:

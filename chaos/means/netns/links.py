@@ -59,11 +59,13 @@ class NamespaceLinks(Links):
             self._add(node, f"-A OUTPUT -d {source} -p tcp --sport {port} -j DROP")
 
     def drop_packets(self, source: int, to: int) -> None:
-        """Drop the packets that one node sends another, but not those in the other direction."""
+        """Drop the packets that one node sends another, but not those in the other direction, from
+        the next `settle` on."""
         self._add(to, f"-A INPUT -s {self.namespaces.address(source)} -j DROP")
 
     def lose_packets(self, node: int, percent: int) -> None:
-        """Lose this percentage, at random, of the packets that reach a node from the others."""
+        """Lose this percentage, at random, of all packets that reach a node, from the next `settle`
+        on."""
         chance = f"-m statistic --mode random --probability {percent / 100:.2f}"
         self._add(node, f"-A INPUT -i eth0 {chance} -j DROP")
 

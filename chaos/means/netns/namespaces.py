@@ -122,7 +122,7 @@ class Namespaces:
                 said = f"no answer within {COMMAND_TIMEOUT_S:.0f} s"
             refused += [said.strip()] if process.returncode else []
         if refused:
-            raise LinkError(f"iptables-restore failed: {refused[0]}")
+            raise LinkError(f"iptables-restore failed: {refused[0]}; see `touchstone doctor`")
 
     def remove(self) -> None:
         """Remove the namespaces, without an error for one that cannot be removed. The nodes'

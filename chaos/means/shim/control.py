@@ -35,7 +35,7 @@ def library() -> Path:
 
 
 def why_none() -> str | None:
-    """Return why nodes cannot be preloaded on this machine, or None if they can."""
+    """Return why the shim cannot be preloaded into nodes on this machine, or None if it can."""
     if library().is_file():
         return None
     return (

@@ -34,7 +34,8 @@ class KraftCluster(LocalCluster):
         added: Iterable[Mapping[str, str]],
     ) -> None:
         """Create a cluster that has not started. named: the names of the target and its version.
-        added: the additional listeners of each node."""
+        network: its addresses, and its links or None. added: the additional listeners of each
+        node, name -> host:port."""
         self.layout, links = network
         advertised = (self.layout.advertised("CLIENT", n) for n in self.layout.numbers())
         bootstrap = ",".join(map(joined, advertised))
@@ -42,8 +43,8 @@ class KraftCluster(LocalCluster):
         self.listeners = by_name(added)
 
     def controller(self) -> int | None:
-        """Return the id of the metadata quorum's leader in the newest known epoch, or None
-        (KIP-595)."""
+        """Return the node number of the metadata quorum's leader in the newest known epoch, or None
+        if no reachable node names one (KIP-595)."""
         return newest_leader(self.layout.bound("CONTROLLER", node) for node in self.reachable())
 
     def stop(self) -> None:
@@ -54,8 +55,8 @@ class KraftCluster(LocalCluster):
 
 
 def newest_leader(controllers: Iterable[Address]) -> int | None:
-    """Return the leader of the metadata quorum, according to the controller that knows the newest
-    epoch, or None."""
+    """Return the node id of the metadata quorum's leader, according to the controller that knows
+    the newest epoch, or None if no controller names a leader."""
     found: list[tuple[int, int]] = []
     for address in controllers:
         with suppress(WireError):
@@ -68,8 +69,9 @@ def newest_leader(controllers: Iterable[Address]) -> int | None:
 def laid_out(
     target: str, directory: Path, nodes: int, proxied: bool
 ) -> tuple[Layout, Links | None]:
-    """Return the addresses of a new cluster on loopback, and its links (None unless `proxied`).
-    Raise TargetError with the name of the target."""
+    """Return the addresses of a new cluster on loopback, and its links (None unless `proxied`),
+    with toxiproxy running. Raise TargetError if toxiproxy is missing or does not start, or if no
+    address is free; its log is in `directory`/nodes."""
     try:
         if proxied:
             toxiproxy_server()
@@ -87,8 +89,8 @@ def laid_out(
 
 @contextmanager
 def undone_on_failure(target: str, layout: Layout, links: Links | None) -> Iterator[None]:
-    """Stop the links and release the addresses if the block fails. Raise TargetError with the name
-    of the target for a failure of the machine."""
+    """Stop the links and release the addresses if the block fails. Raise TargetError, with the name
+    of the target, in place of a LinkError or OSError; raise any other error as it is."""
     try:
         yield
     except BaseException as error:

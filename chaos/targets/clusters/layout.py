@@ -62,7 +62,9 @@ class Layout:
         return host, self.port(listener, node)
 
     def advertised(self, listener: str, node: int) -> Address:
-        """Return the address of a node that is advertised to clients and other nodes."""
+        """Return the address of a node that is advertised to clients and other nodes. With proxies,
+        it is the proxy's for clients; for nodes its host is a name such as b1, which each node
+        resolves by its own hosts file."""
         if self.network is None:
             return self.bound(listener, node)
         host = f"127.{self.network}.0.{node}" if listener == "CLIENT" else f"b{node}"

@@ -24,8 +24,8 @@ NODE = "{node}"
 def with_listeners(
     own: Mapping[str, str], asked: Mapping[str, str]
 ) -> tuple[dict[str, str], dict[str, str]]:
-    """Return the settings of one node, and name -> host:port of each requested listener, {} if none
-    is requested. Requested settings override the target's own, except that listeners are added to
+    """Return the settings of one node, and name -> host:port of each requested listener ({} if none
+    is requested). Requested settings override the target's own, except that listeners are added to
     them; "{node}" in a requested setting stands for the node's number. Raise TargetError for
     listeners that are not NAME://host:port[,…]."""
     number = own.get("node.id", "1")

@@ -33,8 +33,8 @@ def kill(members: Members) -> list[int]:
 
 
 def stand_still(members: Members) -> None:
-    """Pause the running nodes, until none of their threads is in a system call. Raise TargetError
-    if that fails.
+    """Pause the running nodes, and wait until none of their threads is in a system call. Raise
+    TargetError if that takes too long (processes.HALT_TIMEOUT_S).
 
     From then until it is resumed, a node sends nothing.
     """
@@ -59,14 +59,15 @@ def kill_and_wait(members: Members) -> list[int]:
 
 def stop_and_kill(members: Members) -> None:
     """Pause the running nodes outside of system calls, so that the shim's ledgers no longer change,
-    then kill them."""
+    then kill them and wait until they have ended. Raise TargetError if one does not stop or end."""
     stand_still(members)
     kill_and_wait(members)
 
 
 @contextmanager
 def standing_still(members: Members) -> Iterator[None]:
-    """Keep the running processes stopped, outside of system calls, inside this `with` block."""
+    """Keep the running processes stopped, outside of system calls, inside this `with` block. Nodes
+    that were paused before stay paused after it. Raise TargetError if one does not stop."""
     awake = [member for member in members if member.running and not member.paused]
     try:
         stand_still(members)

@@ -92,8 +92,8 @@ def controller(address: Address, timeout_s: float) -> int:
 
 
 def partition(address: Address, topic: str, index: int, timeout_s: float) -> PartitionView | None:
-    """Return one partition as the broker at the address sees it, or None if it does not know it.
-    Raise WireError if no answer comes."""
+    """Return one partition as the broker at the address sees it, or None if that broker does not
+    know the partition. Raise WireError if no answer comes."""
     answer = _metadata(address, [topic], timeout_s)
     for described in answer.topics:
         for one in described.partitions:

@@ -47,7 +47,7 @@ def apache_properties(layout: Layout, node: int, data: Path) -> dict[str, str]:
 
 
 def _copies(layout: Layout) -> tuple[str, str]:
-    """Return the replication factor and min.insync.replicas for internal topics of this cluster."""
+    """Return the replication factor and min.insync.replicas for topics of this cluster."""
     return str(min(layout.nodes, 3)), "2" if layout.nodes >= 3 else "1"
 
 

@@ -44,7 +44,9 @@ def resolve(node: Node, cluster: Askable) -> tuple[int, ...]:
     the role. Raise TargetError for a number or a name that is not a node of this cluster."""
     if isinstance(node, int):
         if not 1 <= node <= cluster.nodes:
-            raise TargetError(f"there is no node {node}; this cluster has 1 to {cluster.nodes}")
+            raise TargetError(
+                f"there is no node {node}; this cluster has 1 to {cluster.nodes}: use one of these"
+            )
         return (node,)
     if node not in RESOLVERS:
         raise TargetError(f"{node!r} is not a node: use a number, or one of {', '.join(ROLES)}")
@@ -76,8 +78,8 @@ def _leader(cluster: Askable) -> tuple[int, ...]:
 def _coordinator(
     cluster: Askable, ask: Callable[[Address, float], Sequence[str]]
 ) -> tuple[int, ...]:
-    """Return a tuple with one node for which `ask` lists at least one name, or () if there is none.
-    A node that does not answer counts as listing none."""
+    """Return a tuple with one node, chosen at random, out of those for which `ask` lists at least
+    one name, or () if there are none. A node that does not answer counts as listing none."""
     found = []
     for node in cluster.reachable():
         with suppress(WireError):

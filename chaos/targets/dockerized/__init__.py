@@ -9,7 +9,7 @@ from chaos.values.protocols import Target, TargetError
 
 def in_containers(rest: str, bug: str | None) -> Target:
     """Return the target in containers that `rest`, the text after `docker:`, names; an empty text
-    means Apache Kafka. Raise TargetError for an unknown name."""
+    means Apache Kafka. Raise TargetError for an unknown name or version, or a bug with Apache."""
     name, _, version = rest.partition(":")
     if name == "reference" and not version:
         return DockerizedReference(bug)
@@ -19,5 +19,8 @@ def in_containers(rest: str, bug: str | None) -> Target:
             " docker:reference"
         )
     if bug:
-        raise TargetError(f"Apache Kafka has no planted bugs, only the reference has: no {bug!r}")
+        raise TargetError(
+            f"Apache Kafka has no planted bugs, so no {bug!r}; only the reference has: use"
+            " `docker:reference`"
+        )
     return dockerized_version(version)

@@ -53,7 +53,7 @@ class DockerizedApache(ContainerTarget):
 
     def check(self, nodes: int) -> None:
         if nodes not in NODES_ALLOWED:
-            raise TargetError(f"{self.name} runs 1 or 3 nodes, not {nodes}")
+            raise TargetError(f"{self.name} runs 1 or 3 nodes, not {nodes}; choose 1 or 3")
 
     def makers(
         self,
@@ -102,6 +102,6 @@ def _script(cluster_id: str, data: Path) -> str:
 
 
 def dockerized_version(asked: str) -> DockerizedApache:
-    """Return the target for the release that `docker:apache:ASKED` means. Raise TargetError if
-    there is no such release."""
+    """Return the target for the release that `docker:apache:ASKED` means, 4.3.1 if `asked` is "".
+    Raise TargetError if no such release is pinned."""
     return DockerizedApache(of_version(asked, None).version)

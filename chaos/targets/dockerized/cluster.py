@@ -53,7 +53,8 @@ class ContainerNode(LocalNode):
             self.container.start()
 
     def stop(self) -> None:
-        """Remove the container with its data, so that nothing keeps its disk busy."""
+        """Remove the container, so that nothing keeps its disk busy. Its data directory stays; a
+        later start creates a new container."""
         if self.container is not None:
             self.container.remove()
             self.child = self.container = None
@@ -67,8 +68,9 @@ class ContainerCluster(LocalCluster):
     layout: Layout
 
     def perform(self, fault: Fault) -> Performed:
-        """Perform a fault. If Docker's daemon is gone, raise DaemonLost, which ends the run. Docker
-        is contacted only at a heal or when a fault fails, since most faults do not need it."""
+        """Perform a fault as LocalCluster does. If Docker's daemon is gone, raise DaemonLost, which
+        ends the run. That is checked only at a heal and when a fault fails, since most faults do
+        not need Docker."""
         if isinstance(fault, Heal):
             self.engine.check()
         try:
@@ -78,7 +80,8 @@ class ContainerCluster(LocalCluster):
             raise
 
     def collect(self, into: Path) -> None:
-        """Collect the logs, which Docker keeps until then."""
+        """Write each container's output, which Docker keeps, to its node's log, and then copy the
+        nodes' files as LocalCluster does. Raise ContainerError if Docker does not answer."""
         for member in self.members():
             if isinstance(member, ContainerNode) and member.container is not None:
                 member.log.write_text(member.container.log(), "utf-8")

@@ -84,8 +84,8 @@ class Network:
 
 
 def build(engine: Engine, nodes: int, proxied: bool) -> Network:
-    """Create the network and start its sidecars, and toxiproxy if `proxied`. If that fails, the
-    caller removes what was created (Engine.remove_all)."""
+    """Create the network and start its sidecars, and toxiproxy if `proxied`. Raise ContainerError
+    or LinkError if that fails; the caller then removes what was created (Engine.remove_all)."""
     bridge = engine.network()
     sidecars = {
         number: _sidecar(
@@ -158,8 +158,8 @@ def _toxiproxy(engine: Engine, bridge: Bridge, links: Sequence[Link]) -> tuple[S
 
 
 def _turn_links(sidecars: Mapping[int, Sidecar], links: Sequence[Link], toxiproxy: str) -> None:
-    """Redirect the connections that a node opens to a peer to toxiproxy. Docker's own rules (for
-    names) stay."""
+    """Redirect the connections that nodes open to their peers to toxiproxy, at this IP address.
+    Docker's own rules (for names) stay. Raise ContainerError if the rules cannot be set."""
     by_name = {link.name: link for link in links}
     for source, sidecar in sidecars.items():
         names = [name for to in sidecars if to != source for name in node_links(source, to)]

@@ -39,7 +39,8 @@ _storms = count(1)
 
 
 def _elect(cluster: LocalCluster, fault: Elect) -> list[int]:
-    """Request an election. Return the new leader if the election took place, else []."""
+    """Request an election for the partition in `cluster.focus`. Return a list with the leader after
+    it, or [] if no election took place or no node knows the leader."""
     topic, index = _interesting(cluster)
     struct = request_definition(ApiKey.ELECT_LEADERS).struct
     answer = _ask(
@@ -57,8 +58,8 @@ def _elect(cluster: LocalCluster, fault: Elect) -> list[int]:
 
 
 def _move_replicas(cluster: LocalCluster, fault: MoveReplicas) -> list[int]:
-    """Move a partition's replicas. Return the nodes of its new replicas, the preferred one first,
-    or [] if the brokers refused."""
+    """Move the replicas of the partition in `cluster.focus`. Return the nodes of its new replicas,
+    the preferred one first, or [] if the brokers refused or no node knows the partition."""
     topic, index = _interesting(cluster)
     view = roles.focus(cluster)
     if view is None:

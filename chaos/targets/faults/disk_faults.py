@@ -42,8 +42,8 @@ def _kill_disk(cluster: LocalCluster, fault: DiskDead) -> list[int]:
 
 
 def _make_read_only(cluster: LocalCluster, fault: DiskReadOnly) -> list[int]:
-    """Turn disks read-only. Everything written before is kept, since no process writes between the
-    final sync and the change."""
+    """Turn disks read-only, and return the nodes that were running. Everything written before is
+    kept, since no process writes between the final sync and the change."""
     return _while_standing_still(cluster.members_of(fault.node), Disk.turn_read_only)
 
 
@@ -58,8 +58,8 @@ def _while_standing_still(members: Members, strike: Callable[[Disk], None]) -> l
 
 
 def _cut_power(cluster: LocalCluster, fault: PowerLoss) -> list[int]:
-    """Cut the power of nodes. A node that had already ended also loses what the system had not yet
-    written to its disk."""
+    """Cut the power of nodes, which leaves them ended, and return all their numbers. A node that
+    had already ended also loses what the system had not yet written to its disk."""
     members = cluster.members_of(fault.node)
     for disk in disks_of(members):
         disk.thaw()

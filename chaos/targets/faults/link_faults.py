@@ -33,8 +33,9 @@ from chaos.values.splits import SHAPES, Pairs
 
 
 def links_of(node: int, others: Iterable[int], where: Where) -> list[str]:
-    """Return the names of the links of a node: for "clients" the one from its clients, else those
-    between its broker (or its controller) and those of `others`, in both directions."""
+    """Return the names of the links of a node: for "clients" the one from its clients; for "nodes"
+    those between its broker and the brokers of `others`, and for "controllers" those between their
+    controllers, in both directions."""
     if where == "clients":
         return [client_link(node)]
     listener = ("nodes", "controllers").index(where)

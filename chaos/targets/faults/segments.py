@@ -9,8 +9,8 @@ INTERNAL = "__"
 
 
 def segments(data: Path, *, closed: bool) -> list[Path]:
-    """Return the segments of user topics that contain records: those that are still written to, or
-    with `closed` the others."""
+    """Return the segments of user topics that contain records: the newest of each partition, which
+    is still written to, or with `closed` all older ones."""
     found: list[Path] = []
     for directory in sorted(data.iterdir()) if data.is_dir() else ():
         if directory.is_dir() and not directory.name.startswith(INTERNAL):

@@ -66,8 +66,8 @@ class ClientTable:
 
     def access(self) -> Access:
         """Return the Access, after running the table's commands for secrets, or PLAINTEXT if the
-        table is empty. Raise TargetError if a command fails, or certificates or keys cannot be
-        used."""
+        table is empty. Raise TargetError if a password cannot be read, or if certificates or keys
+        cannot be used. The token's command is run only when a client needs a token."""
         found = self.settings
         if not found:
             return PLAINTEXT
@@ -124,7 +124,9 @@ class ClientTable:
 
 
 class TokenByCommand:
-    """The bearer token that the owner's command prints, reused for most of its lifetime."""
+    """A function that returns the bearer token which the owner's command prints. It runs the
+    command at the first call, and again when RENEWED_AT of the token's lifetime has passed. It
+    raises TargetError if the command fails or prints nothing."""
 
     def __init__(self, command: tuple[str, ...], folder: Path) -> None:
         self._command = command
@@ -161,8 +163,8 @@ def _expiry_of(token: str) -> float | None:
 
 
 def read_client(table: Any, folder: Path) -> ClientTable:
-    """Return the table once it is validated, an empty one for None. Run no command of it. Raise
-    BadClientTable, which says which key is wrong and what to do."""
+    """Return the table once it is validated, or an empty one for None. Run no command of it. Raise
+    BadClientTable for a wrong or missing key; it names the key and says what to do."""
     if table is None:
         return ClientTable()
     found = dict(_flat(table))
@@ -233,7 +235,9 @@ def _check_protocol(found: Mapping[str, str]) -> None:
             f"client: {TOKEN_COMMAND} is missing: name a command that prints a token"
         )
     if not by_token and TOKEN_COMMAND in found:
-        raise BadClientTable(f"client: {TOKEN_COMMAND} needs sasl.mechanism = 'OAUTHBEARER'")
+        raise BadClientTable(
+            f"client: {TOKEN_COMMAND} needs sasl.mechanism = 'OAUTHBEARER': write that"
+        )
     if not by_token and "sasl.username" not in found:
         raise BadClientTable("client: sasl.username is missing: name the user")
     if not by_token and not has_password:

@@ -42,7 +42,9 @@ class ForeignCluster(LocalCluster):
         try:
             told = probe.brokers(self.direct(1), ALIVE_TIMEOUT_S)
         except WireError as error:
-            raise TargetError(f"{self.target}: node 1 no longer answers ({error})") from error
+            raise TargetError(
+                f"{self.target}: node 1 no longer answers ({error}); see its log"
+            ) from error
         by_place = {_place(address): broker for broker, address in told.items()}
         found = {}
         for number, node in enumerate(nodes, 1):
@@ -61,8 +63,8 @@ class ForeignCluster(LocalCluster):
         self.ids = found
 
     def controller(self) -> int | None:
-        """Return the leader of the metadata quorum, which any broker knows (KIP-595); without
-        KRaft, the controller that Metadata names. Return None if nobody knows one."""
+        """Return the node number of the metadata quorum's leader, which any broker knows (KIP-595);
+        without KRaft, that of the controller in Metadata. Return None if nobody knows one."""
         for node in self.reachable():
             with suppress(WireError):
                 led = probe.quorum_leader(self.direct(node), roles.ASK_TIMEOUT_S)
@@ -93,14 +95,16 @@ class ForeignCluster(LocalCluster):
         return Performed(fault, tuple(sorted({*helped, *performed.nodes})), performed.note)
 
     def collect(self, into: Path) -> None:
-        """Collect the output of the owner's commands, and the logs that the file names."""
+        """Copy the output of the owner's start commands, and the logs that the file names, to
+        into/<node>/. Skip a log that cannot be copied."""
         super().collect(into)
         for number, log in self.kept_logs.items():
             with suppress(OSError):  # a missing log must not fail the run
                 shutil.copy2(log, into / str(number) / log.name)
 
     def stop(self) -> None:
-        """Leave the cluster as it was before the attack: stop only nodes that did not run then."""
+        """End the active faults and leave the cluster as it was before the attack: stop only nodes
+        that did not run then, start or resume the others. Raise TargetError if that fails."""
         try:
             self.undoings.undo()
         finally:

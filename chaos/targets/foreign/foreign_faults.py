@@ -134,7 +134,7 @@ PERFORMERS: Performers = {
 
 
 def all_performers_of(faults: AbstractSet[type[Fault]]) -> Performers:
-    """Return fault type -> the function that performs it: by the owner's commands if there are any
-    for the fault, else in the usual way."""
+    """Return fault type -> the function that performs it: by the owner's commands for the faults of
+    PERFORMERS, else in the usual way (performers_of). Heal is not among them."""
     by_commands = {fault: PERFORMERS[fault] for fault in faults & PERFORMERS.keys()}
     return {**performers_of(faults), **by_commands}

@@ -20,7 +20,7 @@
     kill = "systemctl kill -s KILL kafka@1"
     pid_file = "/run/kafka-1.pid"           # the node's process: signals go there
     service = "kafka-1"                     # instead of commands, with [compose]; host, pod
-    cut = "sh cut.sh 1 {peer}"              # and more faults: PAIRS in foreign_faults.py
+    cut = "sh cut.sh 1 {peer}"              # and more faults: the table in foreign_faults.py
     heal_links = "sh heal.sh 1"
 
 Relative paths and commands start from the folder of the file.

@@ -70,8 +70,9 @@ class ForeignProcess:
         return self._seen
 
     def _told(self) -> int:
-        """Return the process id in the pid file, or 0 if there is none. Numbers below 1 are
-        rejected, since kill(2) takes them for process groups, or for all processes."""
+        """Return the process id in the pid file, or, if the cluster's file names none, that of a
+        running start command; else 0. Reject numbers below 1, since kill(2) takes them for process
+        groups, or for all processes."""
         if self._node.pid_file is not None:
             with suppress(OSError, ValueError, IndexError):
                 return max(0, int(self._node.pid_file.read_text().split()[0]))
@@ -195,12 +196,14 @@ class ForeignProcess:
         else:
             where = joined(self._node.address)
             raise TargetError(
-                f"the node at {where} still runs {timeout_s:.0f} s after it was told to end"
+                f"the node at {where} still runs {timeout_s:.0f} s after it was told to end; end"
+                " it by hand, and correct its stop or kill command"
             )
 
     def _note_repair(self, repair: Repair) -> None:
-        """Write a note, before a fault, on how to repair the node. A killed node need not be
-        continued any more. Raise TargetError if the note cannot be written."""
+        """Write a note, before a fault, on how to repair the node, and remove an earlier one: a
+        node that is ended needs no resume any more. Raise TargetError if the note cannot be
+        written."""
         try:
             note = owed.Note(repair)
         except OSError as error:

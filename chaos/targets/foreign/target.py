@@ -43,7 +43,8 @@ ANSWER_TIMEOUT_S = 30.0
 
 
 def faults_of(foreign: Foreign) -> frozenset[type[Fault]]:
-    """Return the faults that can be performed on every node."""
+    """Return the faults that can be performed on every node: Heal and those of an administrator if
+    the file describes no nodes."""
     if not foreign.nodes:
         return frozenset({Heal, *ADMIN_FAULTS})
     return frozenset.intersection(*map(_faults_of_node, foreign.nodes))
@@ -72,8 +73,8 @@ class ForeignTarget:
 
     @cached_property
     def access(self) -> Access:
-        """Return the Access for clients. Raise TargetError if a command does not print the
-        password."""
+        """Return the Access for clients; the first call runs the commands for passwords. Raise
+        TargetError if a password cannot be read, or certificates or keys cannot be used."""
         try:
             return self._foreign.client.access()
         except TargetError as error:
@@ -81,8 +82,8 @@ class ForeignTarget:
 
     @property
     def bootstrap(self) -> Bootstrap:
-        """The addresses to ask first, and how clients log in. Raise TargetError if a command does
-        not print the password."""
+        """The addresses to ask first, and how clients log in. Raise TargetError as `access`
+        does."""
         return Bootstrap(",".join(map(joined, self._foreign.seeds)), self.access)
 
     @cached_property
@@ -99,8 +100,9 @@ class ForeignTarget:
         proxied: bool = False,
     ) -> Cluster:
         """Reset the cluster if the file has a command for that, start the nodes that do not run,
-        and wait until it is ready. Raise TargetError if a configuration is given, if a node
-        denies access or does not become ready, or if the reset fails."""
+        and wait until it is ready. `nodes` and `proxied` are ignored. Raise TargetError if a
+        configuration is given, a node denies access or does not become ready, or the reset
+        fails."""
         if config:
             raise TargetError(
                 f"{self.name} is configured by its owner; leave out {', '.join(config)}"
@@ -136,7 +138,8 @@ class ForeignTarget:
         )
 
     def check_there(self) -> None:
-        """Raise TargetError if a node neither answers nor can be started."""
+        """Raise TargetError if a node neither answers nor can be started, or if it denies
+        access."""
         described = self._foreign.nodes or self._brokers()
         self._check_answers(described)
         for number, node in enumerate(described, 1):
@@ -152,8 +155,8 @@ class ForeignTarget:
         return member
 
     def _brokers(self) -> tuple[ForeignNode, ...]:
-        """Return the brokers in Metadata as nodes. Raise TargetError if no bootstrap address
-        answers."""
+        """Return the brokers in Metadata as nodes, in the order of their ids. Raise TargetError if
+        no bootstrap address answers."""
         failure = ""
         for seed in self._foreign.seeds:
             try:
@@ -167,8 +170,9 @@ class ForeignTarget:
         raise TargetError(failure)
 
     def _check_answers(self, nodes: Sequence[ForeignNode]) -> None:
-        """Raise TargetError for a node that accepts connections but denies access or does not
-        answer: it runs already, so it must not be started."""
+        """Raise TargetError for a node that accepts connections but denies access, or does not
+        answer within ANSWER_TIMEOUT_S in all: it runs already, so it must not be started. Accept a
+        node that does not accept connections."""
         deadline = time.monotonic() + ANSWER_TIMEOUT_S
         for node in nodes:
             while probe.listens(joined(node.address), LOOK_TIMEOUT_S):
@@ -199,7 +203,8 @@ def _is_final(error: BaseException) -> bool:
 
 
 def usual_file(folder: Path) -> Path | None:
-    """Return the touchstone.toml in this folder or its nearest parent, or None."""
+    """Return the touchstone.toml in this folder, else in the nearest parent that has one, or
+    None."""
     for each in (folder, *folder.parents):
         if (each / USUAL_FILE).is_file():
             return each / USUAL_FILE

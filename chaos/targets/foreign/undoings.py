@@ -23,9 +23,9 @@ class Undoings:
         self._owed: dict[tuple[int, str], owed.Note] = {}
 
     def strike(self, number: int, key: str, **holes: object) -> None:
-        """Run the command of a node that begins a fault, after noting the one that ends it. Raise
-        TargetError if the note cannot be written or the command fails. holes: the values for its
-        placeholders."""
+        """Run the command `key` of a node, which begins a fault, after noting the one that ends it.
+        holes: the values for the placeholders of the command. Raise TargetError if the note cannot
+        be written or the command fails."""
         node, undo = self._nodes[number - 1], FAULT_COMMANDS[key][0]
         if (number, undo) not in self._owed:
             repair = Repair.of_command(node.address, node.faults[undo], self._folder)
@@ -39,8 +39,8 @@ class Undoings:
         run(filled(node.faults[key], holes), self._folder)
 
     def undo(self) -> list[int]:
-        """End the active faults, and return their nodes. Try each, even after one failed; a fault
-        that could not be ended stays active. Raise TargetError at the end if there is one."""
+        """End the active faults, and return their nodes, sorted. Try each, even after one failed.
+        Raise TargetError at the end if a fault could not be ended; it stays active."""
         helped, failure = [], None
         for (number, undo), note in list(self._owed.items()):
             try:

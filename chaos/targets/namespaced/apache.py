@@ -39,8 +39,9 @@ class NamespacedApache(ApacheKafka):
 
 
 def in_namespaces(rest: str, bug: str | None) -> NamespacedApache:
-    """Return the target: `netns:apache`, `netns:apache:3.9`. Raise TargetError for anything but
-    Apache, for an unknown version, and for any bug."""
+    """Return the target that `rest`, the text after `netns:`, names: "apache:3.9" for example; ""
+    and "apache" mean 4.3.1. Raise TargetError for anything but Apache, for an unknown version, and
+    for any bug."""
     name, _, version = (rest or "apache").partition(":")
     if name != "apache":
         raise TargetError(

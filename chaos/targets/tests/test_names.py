@@ -39,7 +39,7 @@ def test_a_known_name_makes_its_target(text: str, name: str) -> None:
         ("apach", "unknown target 'apach' (did you mean 'apache'?); use apache, docker, "),
         ("redpanda", "unknown target 'redpanda'; use "),
         ("", "unknown target ''; use "),
-        ("apache:5", "no Apache Kafka '5' is pinned here; there are apache:4.3,"),
+        ("apache:5", "no Apache Kafka '5' is pinned here; use one of apache:4.3,"),
         ("apache:", "'apache:' names no version; leave out the colon"),
         ("kfake:1", "write `kfake`"),
         ("reference:1", "write `reference`"),
