@@ -278,8 +278,8 @@ def verdict_of(
 
 
 def bounds_of(run: Mapping[str, Any], stale_after_s: float | None = None) -> Bounds:
-    """Return the bounds that the run states besides correctness. Raise UsageError if a bound is
-    unknown or invalid."""
+    """Return the bounds that the run states besides correctness. stale_after_s, unless None,
+    replaces its own bound of stale reads. Raise UsageError if a bound is unknown or invalid."""
     try:
         return Bounds.stated(run.get("bounds") or {}, stale_after_s=stale_after_s)
     except ValueError as error:

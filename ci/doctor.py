@@ -36,7 +36,7 @@ Probe = Callable[[], tuple[bool, str]]
 
 @dataclass(frozen=True)
 class Component:
-    """One row of the doctor's table."""
+    """One row of the doctor's table. detail: its version or place, or why it is missing."""
 
     name: str
     found: bool
@@ -364,7 +364,7 @@ def found(name: str) -> bool:
 
 def render(all_components: Iterable[Component], width: int | None = None) -> str:
     """Return the table as text: found or not, and for a missing component what does not work and
-    how to install it. width: of the table in characters; None: the terminal's."""
+    how to install it. width: the table's width in characters, or None for the terminal's."""
     table = Table(box=None, pad_edge=False, show_header=False)
     table.add_column(no_wrap=True)
     table.add_column(no_wrap=True)

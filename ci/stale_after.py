@@ -37,7 +37,7 @@ def check_for_history(stale_after_s: float, file: Path) -> None:
 def _check(stale_after_s: float, settings: Iterable[str]) -> None:
     """Raise UsageError if a group's settings permit a longer wait than stale_after_s: a dead member
     keeps its partitions for the session time-out, and then the others have the rebalance time-out
-    to rejoin. settings: JSON texts; one without these time-outs is left out."""
+    to rejoin. settings: JSON texts, of which those without these time-outs are left out."""
     for text in settings:
         told = json.loads(text)
         try:

@@ -72,10 +72,10 @@ def case(
     """Declare a conformance case (nearest the function, below any pytest.mark.parametrize).
 
     id: the number in the catalogue, such as "PROD-05". api: the name of the ApiKey, such as
-    "Produce". spec: KIP and heading, schema file and field, or Java class; never a section number.
-    config: broker settings that the requirement needs to be visible; the case then runs on a second
-    instance of the target, started with them (conformance/target/variants.py). Raise TypeError for
-    a function without a docstring.
+    "Produce". versions: as in `Case`. spec: KIP and heading, schema file and field, or Java class;
+    never a section number. config: broker settings that the requirement needs to be visible; the
+    case then runs on a second instance of the target, started with them
+    (conformance/target/variants.py). Raise TypeError for a function without a docstring.
     """
 
     def declare(function: Function) -> Function:

@@ -183,7 +183,8 @@ class Connection:
         return body
 
     def call(self, api: str, version: int, body: Struct | None = None, **fields: Any) -> Struct:
-        """Send a request and return the body of its response."""
+        """Send a request and return the body of its response. body: the request's, made of `fields`
+        by default. Raise the errors of `send` and `receive`."""
         message = body if body is not None else request(api, **fields)
         correlation_id = self.send(api, version, message)
         return self.receive(api, version, correlation_id)[1]

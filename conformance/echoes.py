@@ -27,8 +27,8 @@ NONE = 0
 @dataclass(frozen=True)
 class Echo:
     """The paths of what is requested (asked), and of what is reported about it (told). complete:
-    everything that was requested must have a row. In any case there must be no other row, and no
-    row twice."""
+    whether everything that was requested must have a row. In any case there must be no other row,
+    and no row twice."""
 
     asked: str
     told: str

@@ -52,8 +52,8 @@ class Patience:
 
     def settling_s(self, usual_s: float) -> float:
         """Return how many seconds to wait for a state of the target: the usual ones, scaled by the
-        owner's terms, or after a restart as long as that took, if that is longer, since a busy
-        machine loads the data of the target as slowly."""
+        owner's terms, or, after a restart, as long as the restart took, if that is longer: a busy
+        machine is as slow at loading the target's data."""
         return max(usual_s * TERMS.timeout_scale, self._return_s)
 
     def begin(self, case: str) -> None:

@@ -51,8 +51,8 @@ class Terms:
     timeout_scale: float = 1.0
     """The factor by which waits for an answer or a state of the target are longer than usual."""
     replication_factor: int | None = None
-    """The number of replicas of the topics of cases; None for one, or for as many as the target
-    demands."""
+    """The number of replicas of the topics of cases. None stands for one, or for as many as the
+    target demands."""
     prefix: str = ""
     """The beginning of the name of everything that the cases make."""
 
@@ -61,7 +61,8 @@ class Terms:
         return LEVELS.index(level) <= LEVELS.index(self.level)
 
     def require(self, level: Level, what: str) -> None:
-        """Raise Unsupported unless the examination may do this, which belongs to a level."""
+        """Raise Unsupported unless the examination may do what belongs to this level. what: the
+        action, for the message."""
         if not self.permit(level):
             raise Unsupported(f"{what} needs --level {level}; this examination is {self.level}")
 

@@ -25,7 +25,7 @@ _DEFAULTS: dict[tuple[str, int], dict[str, str | None]] = {}
 
 def usual_configs(brokers: Brokers) -> dict[str, str]:
     """Return the topic settings that undo unusual defaults of the broker, since cases compare the
-    bytes and timestamps that they sent; none if the broker tells no defaults."""
+    bytes and timestamps that they sent, or none if the broker tells no defaults."""
     told = _told_defaults(brokers)
     return {
         key: usual

@@ -59,8 +59,8 @@ def eventually(
 ) -> Any:
     """Repeat an attempt until `accept` holds for its result, and return that. Raise Deviation, with
     the last result, after timeout_s, or later in a case that restarted the target, or earlier if
-    the target did not reach that state before. at_once: the state follows from a change by itself,
-    no session has to end, so that another wait may be shorter still."""
+    the target did not reach that state before. at_once: whether the state follows from a change by
+    itself, without the end of any session; then a wait after a miss may be shorter than usual."""
     least_s = PATIENCE.least_at_once_s() if at_once else None
     timeout_s, pause_s = PATIENCE.awaited_s(what, timeout_s, least_s), 0.01
     began = time.monotonic()

@@ -1,5 +1,5 @@
 """Bounds that a run promises beyond correctness: limits of delays, gaps and error rates. None
-means: no promise."""
+stands for no promise."""
 
 from __future__ import annotations
 

@@ -106,8 +106,8 @@ def topic_ids(history: pl.LazyFrame) -> pl.DataFrame:
 
 
 def with_topic_ids(history: pl.LazyFrame, known: pl.DataFrame) -> pl.LazyFrame:
-    """Return the rows with null topic ids replaced by the topic's only one, or by NO_TOPIC_ID (an
-    identity of its own)."""
+    """Return the rows with null topic ids replaced by the topic's only one (`topic_ids`), or by
+    NO_TOPIC_ID if it has none or several."""
     if known.is_empty():
         return history.with_columns(pl.col("topic_id").fill_null(NO_TOPIC_ID))
     only_id = pl.col("topic").replace_strict(
@@ -162,9 +162,9 @@ def markers_of_records(events: pl.LazyFrame) -> pl.LazyFrame:
     reads, and the first read that shows it. Records for which reads show different markers are left
     out.
 
-    It is the next control record of the same producer id. Only within one read operation: between
-    two of them a marker may have gone unread. (A producer id writes one transaction at a time, and
-    the next may begin in this partition only when the marker of the one before is written.)
+    It is the next control record of the same producer id in the same read operation, since between
+    two operations a marker may have gone unread. (A producer id writes one transaction at a time,
+    and the next may begin in this partition only when the marker of the one before is written.)
     """
     reader = [*KEY, "op_id", "replica", "producer_id"]
     # A marker with the record's own offset (one of the two is a phantom) does not end it, so it
@@ -292,7 +292,7 @@ def outcomes_of_transactions(
 
 def with_record_outcomes(events: pl.DataFrame) -> pl.DataFrame:
     """Return the events with the column `outcome`, null on other rows than sends and polls of data
-    records. events: those of one or more whole partitions, with the columns `place` and
+    records. The events must be those of whole partitions, and have the columns `place` and
     `txn_outcome`."""
     rows = events.lazy().with_row_index("row")
     known = collect(record_outcomes(rows, markers_of_records(rows)))
@@ -306,8 +306,8 @@ def record_outcomes(rows: pl.LazyFrame, markers: pl.LazyFrame) -> pl.LazyFrame:
     """Return the columns row and outcome (plain, committed, aborted or unknown) for every send, and
     for every poll that received a data record (null if its sends are none, or ended differently).
 
-    rows: with their number, `row`. They may be a part of the partitions, but must include every row
-    with one of their values. markers: `markers_of_records` of the partitions.
+    rows must have their number in the column `row`. They may be a part of the partitions, but must
+    include every row with one of their values. markers: `markers_of_records` of the partitions.
     """
     markers = markers.drop("op_id").with_columns(
         pl.col("marker").replace({"commit": COMMITTED, "abort": ABORTED})

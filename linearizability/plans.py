@@ -43,7 +43,7 @@ _shared: ContextVar[dict[Any, tuple[Any, Any]] | None] = ContextVar("shared", de
 
 
 def engine() -> Engine:
-    """Return the engine that is chosen in this context."""
+    """Return the engine that is chosen in this context (`for_rows`)."""
     return _engine.get()
 
 

@@ -119,7 +119,8 @@ class Verdict:
 
     @property
     def anomalies(self) -> list[tuple[str, Anomaly]]:
-        """All (checker, anomaly) pairs in the order of the checkers."""
+        """All (checker, anomaly) pairs that the verdict keeps, excused ones included, in the order
+        of the checkers."""
         return [(name, a) for name, checker in self.checkers.items() for a in checker.anomalies]
 
     def as_dict(self) -> dict[str, Any]:
@@ -180,7 +181,7 @@ def merge(
     opinions: Iterable[CheckerVerdict], *, engine: str, named_by_workload: Iterable[str] = ()
 ) -> Verdict:
     """Return one verdict merged from many opinions, by the rule at the head of this file. Its
-    anomalies have no groups yet."""
+    anomalies have no groups yet. named_by_workload: checkers that must have judged something."""
     checkers = {opinion.name: opinion for opinion in opinions}
     applicable = [c for c in checkers.values() if c.validity is not Validity.NOT_APPLICABLE]
     invalid = [c.name for c in applicable if c.validity is Validity.INVALID]

@@ -99,7 +99,7 @@ class Target:
 
     def attacked(self, attack: Attack, canary: str) -> Seen:
         """Attack the broker while a well-behaved client works in the topic `canary`, and return
-        what was measured during and after the attack. The longest wait is endless if that client
+        what was measured during and after the attack. The longest wait is math.inf if that client
         failed."""
         sockets, mib, used_s = self.sockets(), resident_mib(self.pid), cpu_s(self.pid)
         with Witness(self.at, canary) as witness:
@@ -165,7 +165,7 @@ def _prepare(target: Target) -> None:
 
 def _add_apache(table: Table, attack: Attack, directory: Path) -> None:
     """Measure a freshly started Apache Kafka, since some attacks leave a broker that no longer
-    answers."""
+    answers, and add its row. If the attack cannot be completed, its time is infinite."""
     with _apache(directory) as theirs:
         _prepare(theirs)
         try:

@@ -42,7 +42,7 @@ class Attempt:
 
     seed: int
     validity: Validity | None
-    """The verdict; None if there was no run, for the reason in `reason`."""
+    """The verdict, or None if there was no run, for the reason in `reason`."""
     accusers: tuple[str, ...]
     reason: str
     run: str

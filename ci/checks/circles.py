@@ -46,8 +46,8 @@ def circles(graph: Graph) -> Iterator[set[str]]:
 
 
 def reached(graph: Graph, start: str) -> set[str]:
-    """Return all modules that can be reached from this one by imports; itself only if it is in a
-    circle."""
+    """Return all modules that can be reached from this one by imports. It is one of them only if it
+    is in a circle."""
     found: set[str] = set()
     ahead = [start]
     while ahead:

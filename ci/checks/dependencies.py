@@ -30,8 +30,8 @@ NOT_IMPORTED = {
 
 
 def requirements(root: Path) -> set[str]:
-    """Return the distributions that requirements.in lists, with normalised names; none if the file
-    is missing."""
+    """Return the distributions that requirements.in lists, with normalised names, or none if the
+    file is missing."""
     path = root / "requirements.in"
     text = path.read_text() if path.is_file() else ""
     return {normal(name) for name in re.findall(r"^([\w.-]+)", text, re.MULTILINE)}

@@ -40,7 +40,7 @@ Function = ast.FunctionDef | ast.AsyncFunctionDef
 
 def public_functions(body: list[ast.stmt], within: str = "") -> Iterator[tuple[str, Function]]:
     """Yield (qualified name, node) for each public function, and each public method and __init__ of
-    a public class, in a body."""
+    a public class, in a body. within: the prefix of the names, such as "Class."."""
     for node in body:
         if isinstance(node, ast.ClassDef) and not node.name.startswith("_"):
             yield from public_functions(node.body, f"{node.name}.")

@@ -18,7 +18,8 @@ IDS_TOLD = 3
 
 @dataclass(frozen=True)
 class Judged:
-    """The result of one claim on one target. evidence: the cases that decided."""
+    """The result of one claim on one target. evidence: the cases that decided, or the reason why
+    none did."""
 
     word: str
     evidence: str
@@ -30,8 +31,8 @@ class Judged:
 
 def judged(claim: Claim, results: Mapping[str, Any]) -> Judged:
     """Return the result of a claim on one target, from the results of its cases there: it differs
-    if one failed, and holds if one passed and none failed. If none was judged, it is unsupported if
-    one of them is, else not examined."""
+    if one failed, and holds if one passed and none failed (a claim with a correction then differs
+    as corrected). If none was judged, it is unsupported if one of them is, else not examined."""
     if not claim.cases:
         return Judged(NOT_EXAMINED, claim.why_none)
     own = [entry for entry in results["cases"] if entry["id"] in claim.cases]

@@ -102,7 +102,10 @@ def _compared(file: Path) -> dict[str, Any]:
 
     results = read_results(file, *COMPARED)
     if not all(isinstance(results.get(kind), int) for kind in KINDS):
-        raise UsageError(f"{file} does not say how many cases passed and failed")
+        raise UsageError(
+            f"{file} does not say how many cases passed and failed; give a file that"
+            " `touchstone conform --out` has written"
+        )
     return results
 
 
@@ -165,9 +168,12 @@ def _row_of(given: str) -> Row:
     results = _compared(path)
     if results["ended"] is not None or results.get("not_run"):
         why = results["ended"] or f"{results['not_run']} cases were not run"
-        raise UsageError(f"implementations: {file}: the examination is not whole: {why}")
+        raise UsageError(
+            f"implementations: {file}: the examination is not whole: {why}; "
+            "examine the target again"
+        )
     if not results["passed"] + results["failed"]:
-        raise UsageError(f"implementations: {file}: nothing was judged")
+        raise UsageError(f"implementations: {file}: nothing was judged; examine the target again")
     return row_of(results, name or None, path.stat().st_mtime)
 
 

@@ -37,7 +37,7 @@ CASE_ID = re.compile(r"[A-Za-z]+\d*-\d+")
 
 
 class CasesOrCommand(TyperGroup):
-    """Take the ids of cases where another group of commands takes only a command's name."""
+    """A group of commands that also takes the ids of cases in the place of a command's name."""
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         """Parse the arguments as usual if one of them is a command's name. Else leave the ids of

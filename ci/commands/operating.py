@@ -64,7 +64,7 @@ def status(
 
 def steps_in(data: Path | None) -> dict[str, list[dict[str, Any]]]:
     """Return data directory -> the longest steps, for each reference node whose data are in this
-    directory or in a folder of it; {} if `data` is None. Raise UsageError if there is no such
+    directory or in a folder of it, or {} if `data` is None. Raise UsageError if there is no such
     node."""
     from reference_impl.host.steps import FILE
 

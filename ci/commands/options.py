@@ -181,8 +181,8 @@ def check_judges(engine: str, spark_master: str | None = None) -> None:
 
 def check_directory(option: str, path: Path) -> None:
     """Raise UsageError if the path is a file, or a directory that cannot be written or made; call
-    this before long runs. A directory that is made after this and stays empty is removed at the
-    end."""
+    this before long runs. A directory that is made after this and stays empty is removed when the
+    process ends."""
     if path.exists() and not path.is_dir():
         raise UsageError(f"{option} {path}: a file is there, not a directory; name another")
     nearest = next(each for each in (path, *path.absolute().parents) if each.exists())

@@ -52,9 +52,9 @@ class Beside:
 
     target: str
     result: str | None
-    """The result of the other target in this case; None if it has none."""
+    """The result of the other target in this case, or None if it has none."""
     note: str | None
-    """The reason why there are no messages of the other target; None if there are."""
+    """The reason why there are no messages of the other target, or None if there are."""
     pairs: tuple[Pair, ...]
 
     def as_dict(self) -> dict[str, Any]:
@@ -203,8 +203,8 @@ def _masked(message: _Message) -> Mapping[str, str]:
 
 
 def _side(message: _Message, other: _Message | None) -> Side:
-    """Return a message in which the fields and bytes that differ from the other message are marked;
-    none is if there is no other."""
+    """Return a message in which the fields and bytes that differ from the other message are marked,
+    or none without another message."""
     theirs = _masked(other) if other is not None else _masked(message)
     told = tuple(
         (path, value, theirs.get(path) != without_variables(value))

@@ -98,8 +98,8 @@ def areas_of(all_of: Sequence[Compared]) -> dict[str, dict[str, dict[str, int]]]
 
 
 def differing(all_of: Sequence[Compared]) -> list[tuple[str, str, list[str]]]:
-    """Return (id, function, result of each target) of each case on which the targets differ; "-"
-    where a target has no result."""
+    """Return (id, function, result of each target) of each case on which the targets differ, with
+    "-" where a target has no result."""
     found = [one.by_case() for one in all_of]
     rows = []
     for key in sorted({key for results in found for key in results}):
@@ -142,8 +142,8 @@ def changed(all_of: Sequence[Compared]) -> Changed | None:
 
 
 def _is_one(first: str, second: str) -> bool:
-    """Return whether two names are of one target, such as apache:3.9 and apache:4.3.1; of two
-    addresses only if they are the same."""
+    """Return whether two names are of one target, such as apache:3.9 and apache:4.3.1. Two
+    addresses are of one target only if they are the same."""
     (name, _, _), (other, _, version) = first.partition(":"), second.partition(":")
     return first == second or (name == other and not version.partition(",")[0].isdigit())
 

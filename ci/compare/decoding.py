@@ -23,7 +23,7 @@ class Shown:
 
     @property
     def decoded(self) -> str:
-        """Return the decoded message as text, or nothing."""
+        """Return the decoded message as text, or "" if it could not be decoded."""
         return "" if self.body is None else repr(self.body)
 
 

@@ -79,7 +79,7 @@ def row_of(results: Mapping[str, Any], name: str | None, modified_s: float) -> R
 
 
 def stored(path: Path) -> list[Row]:
-    """Return the rows in a file; none if there is no file. Raise UsageError if the file holds
+    """Return the rows in a file, or none if there is no file. Raise UsageError if the file holds
     something else."""
     if not path.exists():
         return []

@@ -55,7 +55,8 @@ class Block:
 
     @property
     def exit_status(self) -> int:
-        """The exit status that the mark expects of the block's last command; 0 if it names none."""
+        """The exit status that the mark expects of the block's last command, or 0 if it names
+        none."""
         found = STATUS.search(self.mark)
         return int(found[1]) if found else 0
 

@@ -15,8 +15,8 @@ from typing import Any
 
 @dataclass(frozen=True)
 class Claim:
-    """A published claim. lost, kept: the meaning of a run in which acknowledged records are lost,
-    and of one in which none is."""
+    """A published claim. lost, kept: the meaning of a run that contradicts the claim (by a loss of
+    acknowledged records, or as broken_by or accused_by say), and of a valid one that does not."""
 
     id: str
     title: str
@@ -30,7 +30,7 @@ class Claim:
     broken_by: str = ""
     """A note of a run that contradicts the claim, if the contradiction is not a loss of records."""
     accused_by: str = ""
-    """The checker whose anomalies contradict the claim, if the contradiction is neither."""
+    """The checker whose anomalies contradict the claim, if neither a loss nor a note does."""
 
     def is_of(self, facts: Mapping[str, Any]) -> bool:
         """Return whether a run (its run.json) concerns this claim."""

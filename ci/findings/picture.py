@@ -39,9 +39,9 @@ def draw(run: Path, out: Path) -> Path:
 
 
 def per_second(recorded: Recorded) -> pl.DataFrame:
-    """Return the columns second (since the run began), kept, lost: of the records acknowledged in
-    each second, how many were kept and how many lost. A second without acknowledged records has no
-    row."""
+    """Return the columns second (since the run began), kept and lost: how many of the records
+    acknowledged in that second were kept, and how many were lost. A second without acknowledged
+    records has no row."""
     assert recorded.rows is not None
     sent = acknowledged(recorded.rows).drop_nulls("t_complete_ns")
     there = last_logs(recorded.rows).select(*PARTITION, "value", there=pl.lit(True)).unique()

@@ -23,8 +23,8 @@ KEEP_GIB = 20.0
 
 
 def targets_of(words: Sequence[str]) -> tuple[str, ...]:
-    """Return ["apache:4.3.1,reference", "kfake"] as a tuple of three targets, or both default
-    targets if none is given."""
+    """Return the targets that the words name, joined by commas or not, each once: three for
+    ["apache:4.3.1,reference", "kfake"]. Return both default targets if none is named."""
     named = [name for word in words for name in word.split(",") if name]
     return tuple(dict.fromkeys(named)) or TARGETS
 

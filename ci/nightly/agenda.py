@@ -62,7 +62,7 @@ class Agenda:
 
     def wait(self, seconds: float) -> bool:
         """Wait until a place becomes free, but at most `seconds`. Return False if no scenario is
-        left to start."""
+        left to start, or after `close`."""
         with self._changed:
             if not self._closed and self._large:
                 self._changed.wait(seconds)

@@ -87,7 +87,8 @@ class Row:
 def scenarios_of(
     first: Scenario, workloads: Sequence[str], nemeses: Sequence[str], seeds: int
 ) -> Iterator[Scenario]:
-    """Yield every combination with the first scenario's seed, then with the following seeds."""
+    """Yield every combination with the first scenario's seed, then with the following seeds. seeds:
+    how many seeds to use."""
     for seed, nemesis, workload in product(range(seeds), nemeses, workloads):
         yield replace(first, workload=workload, nemesis=nemesis, seed=first.seed + seed)
 

@@ -27,8 +27,8 @@ class Ending(StrEnum):
 
 @dataclass(frozen=True)
 class Outcome:
-    """The result of one scenario in one night. verdicts: one for each time it was run; empty if it
-    could not be run."""
+    """The result of one scenario in one night. verdicts: one for each time it was run, or none if
+    it could not be run."""
 
     name: str
     command: str

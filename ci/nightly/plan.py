@@ -56,7 +56,10 @@ class Plan:
         everything = chain(self.always(), map(self._timed, exploration(self.targets, self.seed)))
         first = next(everything, None)
         if first is None:
-            raise UsageError(f"nightly: no scenario fits {', '.join(self.targets)}")
+            raise UsageError(
+                f"nightly: no scenario fits {', '.join(self.targets)}; "
+                "name others, such as apache:4.3.1"
+            )
         yield first
         yield from everything
 

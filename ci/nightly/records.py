@@ -102,7 +102,7 @@ class Store:
 
     def keep_history(self, run: Path, target: str, started: str) -> Path | None:
         """Link a run's history into the folder of its date and target, where Spark reads it. Return
-        the new path, or None if the run has no history."""
+        the new path. Raise HistoryError if the run has no history."""
         source = history_file(run)
         if not source.is_file():
             return None

@@ -58,7 +58,8 @@ def report_demo(
     lines: Sequence[tuple[str, str, bool | None]],
 ) -> Path:
     """Write one report for a conformance run, chaos runs and canaries together, and return `out`.
-    lines: (what was done, its result, whether that is as expected; None: not judged)."""
+    lines: (what was done, its result, whether that is as expected, or None if it was not
+    judged)."""
     examinations = tuple(examination(each, n) for n, each in enumerate(conformance, 1))
     told = tuple(run_report(load(path), f"run-{n}") for n, path in enumerate(runs, 1))
     planted = tuple(

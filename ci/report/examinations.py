@@ -14,7 +14,8 @@ ORDER = ("failed", "unsupported", "passed")
 
 
 def examination(results: Mapping[str, Any], number: int) -> Examination:
-    """Return the results of one target; versions of a case with the same result share one line."""
+    """Return the results of one target for the page; versions of a case with the same result share
+    one line. number: the one in the anchor of this examination."""
     entries = list(results.get("cases", ()))
     gathered: dict[tuple[str, ...], list[Mapping[str, Any]]] = {}
     for entry in entries:

@@ -34,7 +34,8 @@ TONE_OF = {
 
 
 def worst(tones: Sequence[Tone]) -> Tone:
-    """Return the worst tone: BAD beats UNKNOWN beats GOOD. Return UNKNOWN for an empty sequence."""
+    """Return the worst of the tones: BAD, then UNKNOWN, then GOOD. Return UNKNOWN if the sequence
+    holds none of these."""
     for tone in (Tone.BAD, Tone.UNKNOWN, Tone.GOOD):
         if tone in tones:
             return tone
@@ -272,7 +273,7 @@ class Drawing:
 @dataclass(frozen=True)
 class Axis:
     """The time axis that all figures of a run share. operations: all operations as JSON for zooming
-    in; empty if there are too many."""
+    in, or "" if there are too many."""
 
     left: float
     width: float
@@ -330,7 +331,7 @@ class Canary:
 
 @dataclass(frozen=True)
 class ReportData:
-    """The content of the whole page: that of one run, or of a demo. lines: its verdicts. not_run:
+    """The content of the whole page, about one run or a demo. lines: its verdicts. not_run:
     sentences about what was not run or not judged."""
 
     title: str

@@ -31,7 +31,7 @@ TRANSACTIONS = (F.BEGIN.value, F.COMMIT.value, F.ABORT.value)
 @dataclass(frozen=True)
 class Recorded:
     """The content of a run directory. second: the verdict of the other engine (verdict-local.json).
-    rows: the history, None if it cannot be read. problem: why it cannot, or ""."""
+    rows: the history, or None if it cannot be read. problem: why it cannot, or ""."""
 
     directory: Path
     facts: dict[str, Any]
@@ -43,7 +43,7 @@ class Recorded:
     @cached_property
     def bounds_ns(self) -> tuple[int, int]:
         """The times of the first invocation and of the last invocation or completion, of clients or
-        the nemesis, in nanoseconds; (0, 0) without a readable history."""
+        the nemesis, in nanoseconds, or (0, 0) without a readable history."""
         if self.rows is None:
             return 0, 0
         found = (

@@ -82,8 +82,8 @@ def run_report(run: Recorded, anchor: str) -> RunReport:
 
 
 def title_of(run: Recorded) -> str:
-    """Return the title of a run: target, workload and nemesis, or the directory's name for a
-    history without a run."""
+    """Return the title of a run: target, workload, nemesis and planted bug, or the directory's name
+    for a history without a run."""
     facts = run.facts
     if not facts.get("target"):
         return run.directory.name
@@ -244,9 +244,9 @@ def _named(verdict: Verdict) -> set[tuple[str, str, tuple[int, ...]]]:
 
 
 def _summary(run: Recorded) -> tuple[Summary | None, str]:
-    """Return a summary of the history, None if it cannot be read, and the reason why it is not by
-    Spark though Spark judged the run, or "". Spark computes it if Spark judged the run (its session
-    is reused), else polars."""
+    """Return a summary of the history, or None if it cannot be read; and the reason why Spark could
+    not compute it although Spark judged the run, or "". Spark computes it if Spark judged the run
+    (its session is reused), else polars."""
     if run.rows is None:
         return None, ""
     written_ns = history_file(run.directory).stat().st_mtime_ns

@@ -65,7 +65,7 @@ class QuorumStatus:
     leader_epoch: int
     high_watermark: int
     voters: Mapping[int, int]
-    """Node -> the end of its log, -1 if the leader does not know it."""
+    """Node -> the end of its log, or -1 if the leader does not know it."""
     observers: Mapping[int, int]
 
 
@@ -88,7 +88,7 @@ class Status:
 def status_of(bootstrap: str, timeout_s: float = 5.0) -> Status:
     """Ask the cluster for its status and return it, without `longest_steps`. Raise WireError if
     none of its brokers answers; a single broker that does not is noted in `unanswered`. timeout_s:
-    for each request."""
+    the time allowed for each request."""
     cluster = WireCluster(REAL_WORLD, bootstrap, timeout_s)
     try:
         told = run(cluster.ask_any(ApiKey.METADATA, topics=None, allow_auto_topic_creation=False))

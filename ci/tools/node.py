@@ -22,7 +22,7 @@ def locked(lock: Path = NODE_LOCK) -> Packages:
 
 def installed(modules: Path = MODULES) -> Packages:
     """Return the packages that npm reports as installed in a folder, each path with its version and
-    hash; none if the folder or its list cannot be read."""
+    hash, or none if the folder or its list cannot be read."""
     try:
         entries = json.loads((modules / ".package-lock.json").read_text())["packages"]
     except (OSError, ValueError, KeyError):
@@ -52,7 +52,9 @@ def make() -> None:
     quiet = ["--no-package-lock", "--ignore-scripts", "--no-audit", "--no-fund"]
     run_logged("kafkajs", [npm, "install", *quiet, "--prefix", str(partial), *exact])
     if installed(partial / MODULES.name) != wanted:
-        raise StepFailed(f"npm brought other packages than {NODE_LOCK.name} asks for")
+        raise StepFailed(
+            f"npm brought other packages than {NODE_LOCK.name} asks for; run `make setup` again"
+        )
     shutil.rmtree(folder, ignore_errors=True)
     os.replace(partial, folder)
 

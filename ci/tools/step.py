@@ -45,8 +45,8 @@ class Step:
         )
 
     def perform(self) -> str:
-        """Make the component unless it is up to date, and stamp it. Return a short word for the
-        progress line. Raise StepFailed if it cannot be made."""
+        """Make the component unless it is up to date, and stamp it. Return "ready" or how
+        long it took, for the progress line. Raise StepFailed if it cannot be made."""
         if self.is_done():
             return "ready"
         started = time.monotonic()

@@ -67,7 +67,7 @@ class Entry:
     @property
     def scenario(self) -> str:
         """A name for the scenario and its target, which runs share that differ only in seed and
-        date; the path for a run without run.json."""
+        date, or the path of a run without run.json."""
         return f"{self.target} {self.what}" if self.target else self.path
 
     def as_dict(self) -> dict[str, Any]:
@@ -168,8 +168,8 @@ def loaded(file: Path, advice: str) -> Any:
 
 
 def _verdict(directory: Path) -> tuple[dict[str, Any] | None, str]:
-    """Return verdict.json, None if it is missing or holds no verdict, and the problem of that file,
-    or else of the history; "" if neither has one."""
+    """Return verdict.json, or None if it is missing or holds no verdict; and the problem of that
+    file or else of the history, or "" if neither has one."""
     file = directory / "verdict.json"
     again = "`touchstone check RUN` writes it again"
     try:

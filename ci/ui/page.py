@@ -29,7 +29,7 @@ FIELDS = (
 
 
 def page_of(index: Index, title: str, report_link: Callable[[Entry], str]) -> str:
-    """Return the page as HTML. report_link: return the address of a run's report, or "" if it has
+    """Return the page as HTML. report_link: returns the address of a run's report, or "" if it has
     none.
 
     If the runs do not all fit into the page, it lists the newest, and says so.
@@ -93,7 +93,7 @@ def _row(entry: Entry, names: Sequence[str], link: str, index: Index) -> list[An
 
 def _opinion(entry: Entry, name: str) -> Any:
     """Return a checker's opinion for the page: the first letter of its verdict, with the numbers of
-    checks and anomalies if there are any; 0 if it did not judge."""
+    checks and anomalies if there are any, or 0 if it did not judge."""
     if name not in entry.checkers:
         return 0
     validity, checked, anomalies = entry.checkers[name]

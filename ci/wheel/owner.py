@@ -126,7 +126,7 @@ class _Handler(socketserver.StreamRequestHandler):
 @contextmanager
 def owned(directory: Path, folder: Path, nodes: int) -> Iterator[Owner]:
     """Run a cluster during the `with` block, describe it in the user's folder, and yield its owner,
-    who also serves the user's commands. directory: for the cluster's own files."""
+    who also serves the user's commands. directory: the place for the cluster's own files."""
     cluster = ApacheKafka().start(directory, nodes, SECURED)
     assert isinstance(cluster, LocalCluster)
     try:

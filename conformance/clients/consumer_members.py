@@ -46,7 +46,8 @@ class ConsumerMember:
     def of(
         wire: Wire, *topics: Topic, group: str = "", version: int | None = None, **fields: Any
     ) -> ConsumerMember:
-        """Return a member that has not joined; by default its group is new."""
+        """Return a member that has not joined; by default its group is new. fields: others of the
+        class. Raise Unsupported if the target does not serve ConsumerGroupHeartbeat."""
         version = wire.version("ConsumerGroupHeartbeat") if version is None else version
         group = group or wire.new_name("group")
         connection = group_connection(wire, group)
@@ -117,7 +118,8 @@ class ConsumerMember:
         return self.try_to_beat(member_epoch=epoch)
 
     def leave(self, epoch: int = LEAVE) -> None:
-        """Leave the group, which must succeed."""
+        """Leave the group, which must succeed. epoch: the member epoch in the request, which says
+        how to leave."""
         answer = self.try_to_leave(epoch)
         expect(
             (answer.error_code, answer.member_epoch),

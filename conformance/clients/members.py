@@ -53,7 +53,7 @@ def found_coordinator(
 
 def coordinator(wire: Wire, key: str, key_type: int = GROUP) -> tuple[str, int]:
     """Return the address of the coordinator of a group or a transactional id; wait until there is
-    one."""
+    one. Raise Deviation if none comes in time."""
     version = wire.version("FindCoordinator")
     found = eventually(
         lambda: found_coordinator(wire.bootstrap, version, key, key_type),
@@ -268,7 +268,7 @@ class Member:
         return described(self.observer, self.wire, self.group)
 
     def wait_for_state(self, state: str) -> None:
-        """Wait until the group is in this state.
+        """Wait until the group is in this state. Raise Deviation if that takes too long.
 
         DescribeGroups reports only what every in-sync replica has. With several replicas a new
         group is unknown to it (Dead) for a moment after its first JoinGroup was answered.

@@ -88,7 +88,8 @@ class ShareMember:
         configs: Mapping[str, str] | None = None,
     ) -> ShareMember:
         """Let a member join a new group, and return it once it has all partitions of its topics.
-        reset: where the group starts to read a partition; None: as the broker's default says."""
+        reset: where the group starts to read a partition, or None for the broker's default.
+        configs: more settings of the group."""
         member = ShareMember.of(wire, *topics, version=version)
         told = {} if reset is None else {"share.auto.offset.reset": reset}
         set_group(wire, member.group, told | dict(configs or {}))
@@ -261,7 +262,7 @@ def ack(api: str, first: int, last: int, *kinds: Ack | int) -> Struct:
 
 
 def acknowledged(first: int, last: int, *kinds: Ack | int) -> Struct:
-    """Return a batch of acknowledgements for ShareAcknowledge."""
+    """Return a batch of acknowledgements for ShareAcknowledge, as `ack` does."""
     return ack("ShareAcknowledge", first, last, *kinds)
 
 

@@ -128,8 +128,8 @@ class Producer:
         transactional: bool = True,
     ) -> int:
         """Produce one batch of the transaction, again while the coordinator is busy; return the
-        error code. version: by default the newest before transactions v2 (EXPLICIT). sequence: by
-        default the next one of the partition, which rises with a success."""
+        error code. version: None stands for the newest one before transactions v2 (EXPLICIT).
+        sequence: None stands for the next one of the partition, which rises with a success."""
         version = self.explicit("Produce") if version is None else version
         at = self.sequences.get((topic.name, partition), 0) if sequence is None else sequence
         records = batch(

@@ -100,7 +100,8 @@ def _record() -> list[bytes]:
 
 
 def _of_records(record: bytes, *, whole_length: bool = True) -> bytes:
-    """Return a batch of one record; whole_length: let its length be right, whatever its parts."""
+    """Return a batch of one record; whole_length: whether to correct the length at the beginning of
+    the record."""
     if whole_length and record:
         rest = record[1:]
         record = varint(len(rest)) + rest

@@ -41,7 +41,7 @@ class Findings:
         return iter(self.first.items())
 
     def text(self) -> str:
-        """Return all groups as text, one paragraph each; "" without any."""
+        """Return all groups as text, one paragraph each, or "" without any."""
         lines = []
         for group, found in self.first.items():
             more = self.count[group] - 1

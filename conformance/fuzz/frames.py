@@ -105,8 +105,8 @@ class FrameFuzz:
             yield Mutant("Produce", version, A_BATCH, change, frame[4:])
 
     def at_random(self, seed: str) -> Iterator[Mutant]:
-        """Yield requests with random but plausible fields without an end, half of them with one
-        piece broken."""
+        """Yield, for ever, requests of the target's APIs (without UNMAKING) with random but
+        plausible fields, half of them with one piece broken."""
         served = {
             api_key(api): range(first, last + 1)
             for api, (first, last) in self.examined.advertised.items()

@@ -219,7 +219,7 @@ class Play:
             found.state = "CompleteCommit" if wanted else "CompleteAbort"
 
     def end_stale(self, number: int) -> None:
-        """Send EndTxn with the epoch of before the last InitProducerId: it is fenced."""
+        """Send EndTxn with the epoch from before the last InitProducerId: it is fenced."""
         found = self._of_transaction(number)
         if found.stale_epoch < 0:
             self.init(number)
@@ -227,7 +227,7 @@ class Play:
         expect(answer.error_code, FENCED, "error of EndTxn with an old epoch")
 
     def transact_stale(self, number: int) -> None:
-        """Add a partition with the epoch of before the last InitProducerId: it is fenced."""
+        """Add a partition with the epoch from before the last InitProducerId: it is fenced."""
         found = self._of_transaction(number)
         if found.stale_epoch < 0:
             self.init(number)

@@ -123,7 +123,7 @@ def _all_changes(piece: Piece, flexible: bool) -> Iterator[tuple[str, bytes]]:
 
 def _lengths(piece: Piece, flexible: bool) -> Iterator[tuple[str, bytes]]:
     """Yield lengths that contradict the content: null, negative, the greatest, the lowest, zero,
-    off by one. flexible: in the encoding of flexible versions."""
+    off by one. flexible: whether to encode them as flexible versions do."""
     told = _uvarint(piece.data) - 1 if flexible else int.from_bytes(piece.data, "big", signed=True)
     wanted = {"null": -1, "negative": -2, "huge": HUGE, "lowest": LOWEST, "empty": 0}
     wanted |= {"one too many": told + 1, "one too few": max(told - 1, -1)}

@@ -139,7 +139,7 @@ def _told(frame: bytes, outcome: Outcome, examined: Examined) -> str:
 
 def play_again(examined: Examined, steps: str, say: Callable[[str], None]) -> bool:
     """Play a sequence of operations again. Return whether the target did what the model says, and
-    tell `say`. Raise ValueError for an unknown operation."""
+    pass the result to `say` as a sentence. Raise ValueError for an unknown operation."""
     wire = Wire(examined.bootstrap, examined.advertised)
     try:
         play(wire, steps)

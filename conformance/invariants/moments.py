@@ -48,8 +48,8 @@ class Seen:
 
 
 def offsets_seen(version: int, asked: Struct, found: Struct) -> Iterator[Seen]:
-    """Yield the offsets of a partition's row that must lie at or below the end of its log: that of
-    the records (for a consumer), the last stable offset, the log start, and the beginnings of
+    """Yield the offsets of a partition's row that must lie at or below the end of its log: the end
+    of the records (for a consumer), the last stable offset, the log start, and the beginnings of
     aborted transactions."""
     replica = asked.replica_id if version < 15 else asked.replica_state.replica_id
     headers = headers_of(found)

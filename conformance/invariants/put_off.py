@@ -52,8 +52,8 @@ class PutOff:
 
     def end(self, *, passed: bool) -> tuple[BrokenInvariant, Exchange] | None:
         """End the case. Return the first violation that fails it, with its exchange: one of the
-        case's own requests, or one that `tell` has not noted. Return None if there is none, or
-        unless `passed`: whether the case has passed otherwise, or is unsupported."""
+        case's own requests, or one that `tell` has not noted. Return None if there is none, or if
+        `passed` is false. passed: whether the case has otherwise passed, or is unsupported."""
         self._api = None
         for kind, (is_own, broken, exchange) in self._found.items() if passed else ():
             if is_own or kind not in self._told:

@@ -15,8 +15,8 @@ READ, DESCRIBE, OPERATIONS_LAST = 3, 8, 15
 
 
 def rows(above: Struct, path: str) -> Iterator[Struct]:
-    """Yield every struct at the end of a path of lists, such as "topics partitions"; none from a
-    list that is null."""
+    """Yield every struct at the end of a path of lists, such as "topics partitions". Yield none
+    from a list that is null."""
     name, _, deeper = path.partition(" ")
     for row in getattr(above, name) or ():
         if deeper:
@@ -39,8 +39,8 @@ def endpoint(node_id: int, host: str | None, port: int) -> None:
 
 def permissions(bits: int, what: str, *, asked: bool, seen: bool = True) -> None:
     """Require authorized operations if, and only if, they were asked for, and then only known ones,
-    DESCRIBE among them. seen: the response shows the resource; if not, it may also have none. what:
-    the name of the field."""
+    DESCRIBE among them. seen: whether the response shows the resource itself; if not, the bits may
+    also be 0. what: the name of the field."""
     if not asked:
         expect_that(bits == NOT_ASKED, what, f"{NOT_ASKED}, since not asked for", bits)
         return

@@ -162,8 +162,8 @@ def fetched_bytes(version: int, asked: Struct, answer: Struct) -> None:
 
 
 def _first_size(found: Struct) -> int:
-    """Return the size of a partition's first batch in bytes, as its header tells it; 0 if there is
-    no whole header."""
+    """Return the size of a partition's first batch in bytes, as its header tells it, or 0 if there
+    is no whole header."""
     data = bytes(found.records or b"")
     if len(data) < LOG_OVERHEAD:
         return 0

@@ -27,8 +27,8 @@ _HERE = Path(__file__).parent.parent
 
 @dataclass(frozen=True)
 class Evidence:
-    """The comparison that failed: what was compared, the expected and the actual value; all None if
-    the case passed. Also the messages before it."""
+    """The comparison that failed: what was compared, the expected and the actual value (all None if
+    the case passed), and the messages before it (exchange)."""
 
     what: str | None = None
     expected: str | None = None
@@ -68,7 +68,7 @@ def _actual(error: BaseException) -> str:
 
 def _place(error: BaseException) -> str:
     """Return file and number of the innermost line in the code of a case or of this suite, since a
-    line in a library says less; that of the innermost line at all if there is none."""
+    line in a library says less, or those of the innermost line at all if there is none."""
     frames = traceback.extract_tb(error.__traceback__)
     own = [frame for frame in frames if Path(frame.filename).is_relative_to(_HERE)] or frames[-1:]
     return f"{Path(own[-1].filename).name}:{own[-1].lineno}" if own else "an unknown line"

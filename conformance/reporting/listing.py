@@ -65,7 +65,7 @@ class Listed:
 
     @property
     def versions(self) -> str:
-        """The versions, such as "v3-13", that the case states, as far as the API has them; all
+        """The versions, such as "v3-13", that the case states, as far as the API has them, or all
         versions of the API if it states none."""
         low, high = self.case.versions or (0, 1 << 15)
         valid = _valid_versions(self.case.api)

@@ -71,7 +71,7 @@ class Results:
     planned: int = 0
     """The number of selected runs, set once all are known."""
     ended: str | None = UNDER_WAY
-    """The reason why the examination ended before its last case; None once it has run that."""
+    """The reason why the examination ended before its last case, or None once it has run that."""
     cases: list[dict[str, Any]] = field(default_factory=list)
     _date: str = field(default_factory=lambda: f"{datetime.now(UTC):%Y-%m-%dT%H:%M:%SZ}")
     _started: float = field(default_factory=time.monotonic)

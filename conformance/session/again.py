@@ -54,11 +54,11 @@ class Repeats:
 def runs_again(
     item: pytest.Item, examined: Examined, died: str | None, error: BaseException | None
 ) -> bool:
-    """Return whether what is reported of this item counts for nothing, since the item runs again,
-    and note that it does: a case whose first run met a target that was away, that was not started
-    here, and unless AGAIN_MAX have run again. died: the sentence about a target that was away at
-    the end of the case, and has come back. One that came back sooner has refused a connection:
-    error."""
+    """Return whether the item runs again, so that this report counts for nothing, and note that it
+    does. A case runs again if the target, which was not started here, was away during its first
+    run, unless AGAIN_MAX cases have run again. died: the sentence about a target that was away at
+    the end of the case and has come back, or None. error: the exception of the case, or None; a
+    refused connection also shows that the target was away."""
     was_away = died is not None or isinstance(error, ConnectionRefusedError)
     is_first = case_of(getattr(item, "function", None)) and _AWAY not in item.stash
     count = item.config.stash.get(_COUNT, 0)

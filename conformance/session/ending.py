@@ -68,7 +68,8 @@ class Ending:
         self.reason = self.reason or reason
 
     def end_now(self, reason: str) -> None:
-        """Set the reason, and limit every request in flight to one more second."""
+        """Set the reason, and let no further wait for an answer last longer than
+        HURRIED_TIMEOUT_S."""
         self.end(reason)
         PATIENCE.hurry()
 

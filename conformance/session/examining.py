@@ -98,7 +98,7 @@ def pytest_unconfigure(config: pytest.Config) -> None:
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     """Run a case that takes a version in the first and the last version that it and the target
-    share."""
+    share, or in all of them with --all-versions."""
     stated = case_of(metafunc.function)
     if stated is None or "version" not in metafunc.fixturenames:
         return

@@ -24,10 +24,10 @@ def add_options(parser: pytest.Parser) -> None:
         action="store_true",
         help="run every version, not only the first and the last",
     )
-    group.addoption("--level", choices=LEVELS, default=LEVELS[-1], help="do no more than this")
-    group.addoption("--timeout-scale", type=float, default=1.0, help="wait so many times as long")
-    group.addoption("--replication-factor", type=int, help="give topics so many replicas")
-    group.addoption("--prefix", default="", help="begin the names of all that is made with this")
+    group.addoption("--level", choices=LEVELS, default=LEVELS[-1], help="the most that may be done")
+    group.addoption("--timeout-scale", type=float, default=1.0, help="multiply each wait by this")
+    group.addoption("--replication-factor", type=int, help="replicas of each topic")
+    group.addoption("--prefix", default="", help="begin every name with this")
     group.addoption("--max-time", type=float, help="stop after this many seconds")
     group.addoption("--max-failures", type=int, help="stop after this many failed cases")
     group.addoption("--results-json", type=Path, help="write the results here")

@@ -77,11 +77,11 @@ class Examined:
     options: str
     cleans_up_quickly: bool = False
     tidying: Tidying | None = None
-    """Removes what the cases create on a cluster that was not started here; None for one that
-    was."""
+    """Removes what the cases create on a cluster that was not started here, or None for one
+    that was."""
     start_with: Callable[[Mapping[str, str]], Examined] | None = None
-    """A function that starts a second instance with these settings; None if the target takes
-    none."""
+    """A function that starts a second instance with these settings, or None if the target
+    takes none."""
     _variant: tuple[tuple[tuple[str, str], ...], Examined] | None = field(default=None, repr=False)
 
     @staticmethod
@@ -96,8 +96,8 @@ class Examined:
         """Start the target, or connect to the address. Raise TargetError (one sentence) if that
         fails.
 
-        settings: broker configuration in addition to what the suite needs itself. nodes: how many
-        brokers are started; with several, cases with their own settings are not supported.
+        directory: the data's place, or None for a temporary one. settings: more broker settings.
+        nodes: how many brokers to start; with several, cases with own settings are unsupported.
         """
         chosen = parse_target(target, bug=bug) if target else BootstrapTarget(bootstrap or "")
         if isinstance(chosen, BootstrapTarget):

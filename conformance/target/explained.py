@@ -84,8 +84,8 @@ Holds = Callable[[Told, Refusal], bool]
 
 @dataclass(frozen=True)
 class Explanation:
-    """An error that a setting may cause. apis: the requests that it concerns, none: all. holds:
-    whether the setting forbids the request."""
+    """An error that a setting may cause. apis: the requests that it concerns, or none if it
+    concerns all. holds: whether the setting forbids the request."""
 
     error: ErrorCode
     setting: str

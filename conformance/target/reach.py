@@ -89,7 +89,8 @@ def reachable(addresses: Sequence[Address], timeout_s: float = REACH_TIMEOUT_S) 
 
 
 def _check_advertised(brokers: dict[int, Address], *, alone: bool, timeout_s: float) -> None:
-    """Raise Unreachable for the first broker that accepts no connection."""
+    """Raise Unreachable for the first broker that accepts no connection. alone: whether the cluster
+    has only one broker, for the message."""
     for node, address in brokers.items():
         try:
             _connect(address, timeout_s).close()

@@ -85,7 +85,7 @@ def require_fetch_session(wire: Wire, session_id: int) -> None:
 def require_assignor(wire: Wire, name: str, *, by_default: bool = False) -> None:
     """Raise Unsupported if the broker reveals that it lacks this assignor of consumer groups.
 
-    by_default: it must be the first one, which groups use that name none.
+    by_default: whether it must be the first one, which groups get if they name none.
     """
     told = broker_setting(wire, "group.consumer.assignors")
     if told is None:

@@ -240,8 +240,8 @@ class Checker(ABC):
     counted_under: ClassVar[frozenset[Needs]] = frozenset()
     """The needs without which nothing is counted, so that `checked` is not called."""
     cut: ClassVar[Cut | None] = None
-    """The way in which large partitions may be cut, for Scope.PARTITION; None: they may not. A rule
-    with a cut must not read `outcome`, which no piece contains."""
+    """The way in which large partitions may be cut, for Scope.PARTITION, or None if they may not. A
+    rule with a cut must not read `outcome`, which no piece contains."""
     whole: ClassVar[str] = ""
     """For a rule that cannot be cut: a few words on the fact that needs a whole partition."""
     excuse: ClassVar[str] = ""
@@ -258,7 +258,7 @@ class Checker(ABC):
 
     def excused(self, events: pl.LazyFrame) -> pl.LazyFrame:
         """Return one row with one column, `checked`: the number of further checks that were left
-        out because of `excuse`."""
+        out because of `excuse`. It is 0 unless a subclass overrides this."""
         return NOTHING_EXCUSED
 
 
@@ -275,8 +275,10 @@ def describe(
 ) -> pl.LazyFrame:
     """Return one row per anomaly: kind, op_ids, message, blame, off_ms, and the columns in `where`.
 
-    operations: the columns (Int64, or lists of it) with the op_ids that prove the anomaly. OFF_MS
-    in `where`: `found` says by how many milliseconds a broker's clock must have been wrong.
+    operations: the columns (Int64, or lists of it) with the op_ids that prove the anomaly. where:
+    the columns that name the place; if it has OFF_MS, that column of `found` (by how many
+    milliseconds a broker's clock must have been wrong) is kept, else off_ms is null. blame: null
+    for None.
     """
     kind = pl.lit(kind) if isinstance(kind, str) else kind
     if not isinstance(blame, pl.Expr):

@@ -14,8 +14,8 @@ GROUP = "touchstone.guarantees"
 
 class Table(dict[str, Checker]):
     """Checkers by name. An unknown name is looked up among the plugins, loaded and kept: Spark's
-    executors receive only the names of checkers, so they must load plugins themselves. KeyError: no
-    plugin has it."""
+    executors receive only the names of checkers, so they must load plugins themselves. Raise
+    KeyError if no plugin has it."""
 
     def __missing__(self, name: str) -> Checker:
         for point in entry_points(group=GROUP, name=name):

@@ -110,7 +110,7 @@ def within(reads: pl.DataFrame, spans: Spans) -> pl.DataFrame:
 
 def reads_between(events: pl.LazyFrame) -> pl.LazyFrame:
     """Return each record of one transaction that another transaction read under read_committed,
-    with its INSTANTS. events: those of one or more whole partitions. Leave out records whose value
+    with its INSTANTS. The events must be those of whole partitions. Leave out records whose value
     was sent twice, since their writer is not known, and polls that began after the reading
     transaction had requested its commit."""
     writers = (

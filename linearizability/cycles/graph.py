@@ -33,7 +33,7 @@ class Graph:
     """Transactions 0, 1, …; the i-th read leads from `writers[i]` to `readers[i]`.
 
     asked_ns, done_ns: when the commit of each transaction was requested, and when it was
-    acknowledged; NEVER if it was not.
+    acknowledged, or NEVER if it was not.
     """
 
     writers: Numbers

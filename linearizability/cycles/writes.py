@@ -29,7 +29,8 @@ MAX_TOLD = 100
 
 def write_cycles(history: pl.LazyFrame) -> CheckerVerdict:
     """Return an opinion, VALID or NOT_APPLICABLE, with the cycles of writes in a whole history,
-    MAX_TOLD of them at most. Counted: records that follow one of another transaction."""
+    MAX_TOLD of them at most. Its `checked` is the number of records that follow one of another
+    transaction."""
     following = _following(history).collect()
     if following.is_empty():
         why = "no partition with records of two transactions"

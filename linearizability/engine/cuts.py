@@ -88,8 +88,8 @@ def cut_by(checkers: Sequence[str], cut: Cut | None) -> list[str]:
 
 def pieces(where: Whereabouts, rows: pl.DataFrame) -> Iterator[tuple[Cut, pl.DataFrame]]:
     """Yield (cut, rows) for each kind of cut: its rows of large partitions, with the number of
-    their piece in the column `bucket`. Yield nothing if there are none. rows: with the columns that
-    `Whereabouts.with_buckets` adds."""
+    their piece in the column `bucket`. Yield nothing if there are none. rows must have the columns
+    that `Whereabouts.with_buckets` adds."""
     large = rows.filter("is_large").drop("is_large")
     if large.is_empty():
         return
@@ -99,7 +99,8 @@ def pieces(where: Whereabouts, rows: pl.DataFrame) -> Iterator[tuple[Cut, pl.Dat
 
 
 def _piece(rows: pl.DataFrame, cut: Cut, count: int) -> pl.Expr:
-    """Return the piece that each row belongs to, the same on every machine."""
+    """Return the number of the piece that each row belongs to, the same on every machine. count:
+    how many pieces there are."""
     if cut is not Cut.GROUP:
         return remainder(cut.value, count)
     groups = rows["group"].unique().to_list()

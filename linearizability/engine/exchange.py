@@ -99,8 +99,8 @@ class Tables(Mapping[str, pl.DataFrame]):
 
 
 def packed(frame: pl.DataFrame, kind: str, bucket: int = 0, position: int = 0) -> Iterator[Chunk]:
-    """Yield a table as chunks of one bucket, of CHUNK_ROWS rows at most; none for an empty table.
-    position: that of its first row, by which a reader puts chunks in order."""
+    """Yield a table as chunks of one bucket, of CHUNK_ROWS rows at most, and nothing for an empty
+    table. position: the number of the table's first row, by which a reader puts chunks in order."""
     for start in range(0, frame.height, CHUNK_ROWS):
         data = io.BytesIO()
         frame.slice(start, CHUNK_ROWS).write_ipc_stream(data, compression="lz4")
@@ -109,7 +109,7 @@ def packed(frame: pl.DataFrame, kind: str, bucket: int = 0, position: int = 0) -
 
 def scattered(frame: pl.DataFrame, kind: str, position: int = 0) -> Iterator[Chunk]:
     """Yield a table as chunks for the buckets in its column `bucket`. Rows with a null bucket are
-    left out."""
+    left out. position: the number of the table's first row, the same for all buckets."""
     placed = frame.filter(pl.col("bucket").is_not_null())
     parts = placed.partition_by("bucket", as_dict=True, include_key=False, maintain_order=True)
     for (number,), part in parts.items():
@@ -141,8 +141,8 @@ def as_arrow(chunks: Iterable[Chunk]) -> pa.Table:
 
 
 def remainder(column: str, buckets: int) -> pl.Expr:
-    """Return the bucket, from 0 to buckets - 1, of a number column, 0 for null; the same on every
-    machine, which a hash need not be."""
+    """Return the bucket, from 0 to buckets - 1, of a number column, or 0 for null. It is the same
+    on every machine, which a hash need not be."""
     return ((pl.col(column) % buckets + buckets) % buckets).fill_null(0).cast(pl.Int32)
 
 
@@ -256,8 +256,8 @@ def surveyed(rows: pl.DataFrame) -> Iterator[Chunk]:
 
 
 def whereabouts(survey: Tables, count: int) -> Whereabouts:
-    """Return the facts that cutting the history needs. Assign partitions to buckets, the largest
-    first, each to the bucket with the fewest rows so far."""
+    """Return the facts that cutting the history needs. Assign partitions to `count` buckets, the
+    largest first, each to the bucket with the fewest rows so far."""
     partitions = survey["partitions"]
     known = ingest.topic_ids(partitions.lazy())
     sizes = (
@@ -295,8 +295,8 @@ def whereabouts(survey: Tables, count: int) -> Whereabouts:
 def on_runs(
     source: Source, columns: Sequence[str], work: Callable[[int, pl.DataFrame], Iterable[Chunk]]
 ) -> Callable[[Iterable[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
-    """Return a function for `mapInArrow` that applies the work to each run of rows; its input is
-    the runs' numbers."""
+    """Return a function for `mapInArrow` that applies the work to each piece of each run of rows,
+    with the position of the piece's first row. The function's input is the runs' numbers."""
 
     def on_numbers(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         for batch in batches:

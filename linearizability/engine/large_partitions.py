@@ -80,7 +80,7 @@ def _write(chunks: Chunks, placed: pl.DataFrame, outcomes: pl.DataFrame, folder:
 def _resolve(ordered: Path, rows: int, resolved: Path) -> None:
     """Write each file of `ordered` to `resolved` with the column `outcome` (`ingest`, step 3), and
     remove the former. Work on some values at a time: rows of different values do not affect each
-    other, since markers were found before. rows: their number."""
+    other, since markers were found before. rows: how many rows all files have."""
     events = pl.scan_parquet(ordered / "*.parquet", row_index_name="row")
     markers = collect(ingest.markers_of_records(events)).lazy()
     slices = 1 + rows // SLICE_ROWS

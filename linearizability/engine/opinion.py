@@ -126,8 +126,8 @@ def _judge_one(
     events: pl.LazyFrame, checker: Checker, names: pl.DataFrame, absent: Collection[Needs]
 ) -> tuple[pl.DataFrame | None, dict[str, Any]]:
     """Return (the first MAX_ANOMALIES anomalies of each kind as ROWS, or None if there are none;
-    the row of counts). names: the partitions' names (`ingest.places`). A checker with an absent
-    need only counts, or not even that."""
+    the row of counts). names: the partitions' names (`ingest.places`). A checker with a need in
+    `absent` finds nothing, and its counts are 0 if that need is in `counted_under`."""
     if not checker.counted_under.isdisjoint(absent):
         return None, _total(checker, 0, 0, 0)
     if not checker.needs.isdisjoint(absent):
@@ -184,7 +184,7 @@ def anomalies_of(checker: Checker, events: pl.DataFrame) -> pl.DataFrame:
 
 def named(found: pl.DataFrame, names: pl.DataFrame) -> pl.DataFrame:
     """Return anomalies with the partition's topic, topic_id and number (`ingest.places`) instead of
-    its `place`; unchanged if they have no `place`."""
+    its `place`, or unchanged if they have no `place`."""
     if PLACE not in found.columns:
         return found
     return names.join(found, on=PLACE, how="right").drop(PLACE)

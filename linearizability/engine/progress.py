@@ -22,7 +22,7 @@ Stage = tuple[int, int, int]
 @contextmanager
 def progress_shown(session: SparkSession, is_connect: bool) -> Iterator[None]:
     """Show the running stages, with their finished and total tasks, until the block ends, and then
-    clear the line; do nothing if standard error is no terminal. is_connect: whether the session is
+    clear the line. Do nothing if standard error is no terminal. is_connect: whether the session is
     one of Spark Connect."""
     if not sys.stderr.isatty():
         yield
@@ -69,8 +69,8 @@ def _asked_for(context: SparkContext) -> Iterator[None]:
 
 
 def running_stages(context: SparkContext) -> list[Stage]:
-    """Return the running stages that the driver knows. A stage may end while this function reads
-    them."""
+    """Return the running stages that the driver knows, by number. A stage that ends meanwhile is
+    left out."""
     tracker = context.statusTracker()
     infos = [tracker.getStageInfo(stage) for stage in sorted(tracker.getActiveStageIds())]
     return [(i.stageId, i.numCompletedTasks, i.numTasks) for i in infos if i is not None]

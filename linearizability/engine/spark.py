@@ -57,7 +57,7 @@ OPINIONS: Mapping[str, pl.Schema] = {stages.OPINION: ROWS}
 
 
 def name(master: str | None) -> str:
-    """Return the engine's name in verdicts."""
+    """Return the engine's name in verdicts, with its master (LOCAL for None)."""
     return f"spark {master or LOCAL}"
 
 

@@ -133,7 +133,7 @@ TO_JUDGE: Mapping[str, pl.Schema] = {
 def scatter_events(where: Whereabouts, position: int, rows: pl.DataFrame) -> Iterator[Chunk]:
     """Yield each row to the bucket of its partition (to pieces as well, if that is large), and rows
     judged by value also to the bucket of that value. Rows without a partition are left out
-    otherwise. position: that of the first row in the history."""
+    otherwise. position: the number of the first row in the history."""
     rows = where.with_buckets(rows)
     timed = with_longest(rows.lazy(), where.longest_ns)
     events = with_eras(timed, where.lost_polls).collect()

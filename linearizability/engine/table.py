@@ -39,8 +39,8 @@ def tuned(session: SparkSession, file: Path) -> int:
 
 
 def read(session: SparkSession, file: Path, columns: Sequence[str]) -> DataFrame:
-    """Return these columns of the history's file as a Spark DataFrame; null for a column that an
-    older history does not have."""
+    """Return these columns of the history's file as a Spark DataFrame, with null for a column that
+    an older history does not have."""
     from pyspark.sql import functions as sql
 
     table = session.read.parquet(str(file))

@@ -272,9 +272,9 @@ def places_of(group: Group, life: Life) -> set[Place]:
 
 
 def _limit_ns(settings: pl.Series, slowest_ns: int) -> int:
-    """Return the longest time that a rebalance may take: the longest session time-out, plus the
-    time that the slowest member takes to join again (the rebalance time-out at most), plus the
-    bound."""
+    """Return the longest time in nanoseconds that a rebalance may take: the longest session
+    time-out, plus the time that the slowest member takes to join again (the rebalance time-out at
+    most), plus BOUND_NS. slowest_ns: the longest time without a poll."""
     told = [_told(text) for text in settings.drop_nulls().unique()] or [{}]
     session = max(_milliseconds(each, "session.timeout.ms", SESSION_MS) for each in told)
     rebalance = max(_milliseconds(each, "max.poll.interval.ms", MAX_POLL_MS) for each in told)
@@ -283,9 +283,9 @@ def _limit_ns(settings: pl.Series, slowest_ns: int) -> int:
 
 
 def _metadata_age_ns(settings: pl.Series) -> int:
-    """Return the longest time that a group may not know of a new partition: 0 if all members use
-    the consumer protocol, whose coordinator notices at once (KIP-848), else the default of
-    metadata.max.age.ms, since a classic member must refresh its metadata first."""
+    """Return the longest time in nanoseconds that a group may not know of a new partition: 0 if all
+    members use the consumer protocol, whose coordinator notices at once (KIP-848), else the default
+    of metadata.max.age.ms, since a classic member must refresh its metadata first."""
     told = [_told(text) for text in settings.fill_null("{}").unique()]
     told = [one if isinstance(one, dict) else {} for one in told]
     is_consumer = [one.get("group.protocol") == "consumer" for one in told]
@@ -374,7 +374,7 @@ def _watched(polls: pl.Series, disturbances: list[Span]) -> list[Span]:
 
 
 def within(span: Span, spans: list[Span]) -> Iterator[Span]:
-    """Yield the parts of a span that overlap with any of the others."""
+    """Yield the parts of `span` that lie within any of `spans`, in their order."""
     for start, end in spans:
         if max(start, span[0]) < min(end, span[1]):
             yield max(start, span[0]), min(end, span[1])

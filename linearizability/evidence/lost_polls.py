@@ -144,8 +144,9 @@ def lost_polls(history: pl.LazyFrame) -> LostPolls:
 
 def with_eras(history: pl.LazyFrame, lost: LostPolls) -> pl.LazyFrame:
     """Return the rows with two more columns that number the time between lost polls: `era` counts
-    those of the row's group before the row, `own_era` those of the row's own process. Null: the row
-    overlaps such a poll, so that it belongs to no era. Rows without a group have 0 in both."""
+    those of the row's group before the row, `own_era` those of the row's own process. Both may be
+    null: the row overlaps such a poll, so that it belongs to no era. Rows without a group have 0 in
+    both."""
     if lost.spans.is_empty():
         return history.with_columns(era=_number(0), own_era=_number(0))
     operation = ["group", "process", "session", "t_invoke_ns", "t_complete_ns"]

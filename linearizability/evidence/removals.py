@@ -29,7 +29,7 @@ OF_KEY = [*KEY, "key"]
 
 
 def setting(name: str) -> pl.Expr:
-    """Return the value of one of a topic's settings as text; null where the topic's row does not
+    """Return the value of one of a topic's settings as text, or null where the topic's row does not
     have it."""
     return pl.col("settings").str.json_path_match(f"$['{name}']")
 

@@ -48,7 +48,7 @@ class Request(NamedTuple):
 
 class Judged(NamedTuple):
     """Two consecutive requests of a member, and the name of the broken promise or None. span_ns:
-    from the invocation of the first to the answer to the second."""
+    the times of the invocation of the first and of the answer to the second."""
 
     group: str
     process: int
@@ -105,7 +105,7 @@ def broken(one: Request, other: Request) -> str | None:
 
 def _waits_ns(heartbeat: Request) -> int:
     """Return for how long another member had waited for the answer to its JoinGroup when the
-    heartbeat was sent, 0 if none did."""
+    heartbeat was sent, or 0 if none did."""
     waits_ms = heartbeat.asked_offset if heartbeat.asked == JOINING else None
     return (waits_ms or 0) * NS_PER_MS
 

@@ -109,7 +109,8 @@ def markers(events: pl.LazyFrame, sent: pl.LazyFrame) -> pl.LazyFrame:
 
 
 def delivered(events: pl.LazyFrame, sent: pl.LazyFrame) -> pl.LazyFrame:
-    """Return the records that a read_committed reader received, each with the first such read."""
+    """Return the records in `sent` that a read_committed reader received, each with the first such
+    read."""
     given = (
         events.filter(IS_DATA & (pl.col("isolation") == READ_COMMITTED))
         .group_by(*KEY, "value")

@@ -43,11 +43,11 @@ class Move(NamedTuple):
     ppm: float
     asked_ns: int = 0
     healed_ns: int | None = None
-    """The time at which all clocks were set right; None if that is not in this history."""
+    """The time at which all clocks were set right, or None if that is not in this history."""
 
 
 def excused(opinions: Iterable[CheckerVerdict], history: pl.LazyFrame) -> list[CheckerVerdict]:
-    """Return the opinions; one is UNKNOWN if moved clocks may explain all its anomalies, which it
+    """Return the opinions. Make one UNKNOWN if moved clocks may explain all its anomalies, which it
     keeps. Look up the faults only if some opinion depends on clocks."""
     found = list(opinions)
     proofs = {o.name: o.anomalies for o in found if _goes_by_clocks(o)}

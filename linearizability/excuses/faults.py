@@ -68,7 +68,7 @@ def faults_of(events: pl.LazyFrame) -> pl.LazyFrame:
 
 
 def name_of(detail: str | None) -> str:
-    """Return the name of the fault that a nemesis row's detail (JSON) describes, "" if there is
+    """Return the name of the fault that a nemesis row's detail (JSON) describes, or "" if there is
     none."""
     return str(_told(detail).get("fault", ""))
 

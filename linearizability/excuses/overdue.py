@@ -34,8 +34,8 @@ UNTOUCHED = frozenset({"CutClients"})
 
 class Excuse(NamedTuple):
     """The time around an anomaly in which a fault excuses it. A fault counts if it was in progress
-    at most `before_ns` before the anomaly began, and until `after_ns` after the fault ended; None
-    means for ever."""
+    at most `before_ns` before the anomaly began, and until as many nanoseconds after its end as
+    `after_ns` returns for the history, or for ever if that is None."""
 
     before_ns: int = 0
     after_ns: Callable[[pl.LazyFrame], int | None] = lambda _history: None
@@ -145,8 +145,8 @@ REASON = "a fault kept a broker from acting in time"
 
 
 def excused(opinions: Iterable[CheckerVerdict], history: pl.LazyFrame) -> list[CheckerVerdict]:
-    """Return the opinions without the anomalies of delay (OVERDUE) that a fault excuses. An opinion
-    with no other anomaly becomes VALID, or UNKNOWN if it counted no checks."""
+    """Return the opinions without the anomalies of delay (OVERDUE) that a fault excuses. See
+    `left_out` for an opinion with no other anomaly."""
     found = list(opinions)
     if not any(map(_overdue_in, found)):
         return found

@@ -32,8 +32,8 @@ REASON = "the producer sent these records again, in a new epoch, after a fault h
 
 def excused(opinions: Iterable[CheckerVerdict], history: pl.LazyFrame) -> list[CheckerVerdict]:
     """Return the opinions without the duplicates, blamed on clients, that the stop of a node
-    explains, and without the anomalies of delivery_semantics about the same records. An opinion
-    with no other anomaly becomes VALID, or UNKNOWN if it counted no checks."""
+    explains, and without the anomalies of delivery_semantics about the same records. See
+    `overdue.left_out` for an opinion with no other anomaly."""
     found = list(opinions)
     suspects = {
         op

@@ -113,7 +113,7 @@ class _Elections:
         return {op_id: (begun, over) for op_id, begun, over in collect(found).iter_rows()}
 
     def _last_read_ns(self) -> int:
-        """Return the end of the last read of a whole partition, 0 if there was none."""
+        """Return the end of the last read of a whole partition, or 0 if there was none."""
         read = self._history.filter(pl.col("f") == F.READ_ALL.value)
         last = collect(read.select(pl.coalesce("t_complete_ns", "t_invoke_ns").max())).item()
         return int(last or 0)

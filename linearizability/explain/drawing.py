@@ -51,7 +51,7 @@ KINDS = {
 @dataclass(frozen=True)
 class Arrow:
     """A dependency between two operations: the first wrote a record that the second received, or
-    was acknowledged before the second began. words: which of these."""
+    was acknowledged before the second began. words: a sentence that says which of these."""
 
     before: int
     after: int
@@ -171,7 +171,7 @@ def _bar(
 
 
 def _arrow(arrow: Arrow, ends: Mapping[int, tuple[float, float, float]]) -> Iterator[str]:
-    """Yield the SVG elements of an arrow from the end of one bar to the beginning of another;
+    """Yield the SVG elements of an arrow from the end of one bar to the beginning of another. Yield
     nothing if one of them is not drawn. ends: op_id -> (where its bar begins, where it ends, its
     height)."""
     if arrow.before not in ends or arrow.after not in ends:
@@ -253,7 +253,8 @@ Cells = list[tuple[str, int, bool]]
 
 
 def _lines(rows: list[Row], attributes: Collection[str]) -> Iterator[tuple[str, Cells]]:
-    """Yield a line for each reading of each operation, by replica, and its attributes below."""
+    """Yield (name, cells) of a line for each operation and replica that it read, followed by a line
+    for each attribute of which it has a value."""
 
     def reader(row: Row) -> tuple[int, str, int | None]:
         return row["op_id"], row["f"], row["replica"]

@@ -52,8 +52,8 @@ def explain(
     bounds: Bounds = NOTHING_STATED,
 ) -> Path:
     """Write into the file `out`, replacing it, a page that proves anomalies of a verdict on the
-    history `path` (`chosen` ones of each group); return `out`. A verdict without groups is grouped
-    first. Raise HistoryError if there is no valid history.
+    history `path`: those that `chosen` picks from each group. Return `out`. A verdict without
+    groups is grouped first. Raise HistoryError if there is no valid history.
 
     seconds_max: the longest search for a smaller history, for each anomaly. bounds: those with
     which the verdict was made, since anomalies of delay depend on them.

@@ -66,8 +66,9 @@ def number_text(value: float) -> str:
 def svg(
     height: float, label: str, parts: Iterable[str], width: float = WIDTH, *, scales: bool = True
 ) -> Markup:
-    """Return a figure that scales with the page, or keeps its size. label: the text for screen
-    readers. parts: SVG elements, in which all text must be escaped already."""
+    """Return a figure. scales: whether it is as wide as the page, else it is `width` pixels wide.
+    label: the text for screen readers. parts: SVG elements, in which all text must be escaped
+    already."""
     size = "" if scales else f' style="width: {width:g}px; min-width: 0"'
     body = "".join(parts)
     return Markup(  # every text inside was escaped where it was made
@@ -139,13 +140,13 @@ FAULT_LABEL_PIXELS = 6.6
 
 def fault_lane_height(rows: Sequence[int]) -> float:
     """Return the height in pixels that the labels of faults need above the lanes of operations.
-    rows: those of `fault_rows`."""
+    rows: the result of `fault_rows`."""
     return FAULT_LANE * (max(rows) + 1) + 6 if rows else 4.0
 
 
 def fault_rows(faults: Sequence[Fault]) -> list[int]:
     """Return the row of each fault's label, from 0: the first in which no earlier fault is in
-    progress. faults: in the order of their beginnings."""
+    progress. faults must be in the order of their beginnings."""
     ends: list[float] = []
     rows = []
     for fault in faults:
@@ -179,7 +180,7 @@ def fault_lane(scale: TimeScale, faults: Sequence[Fault], rows: list[int]) -> li
 
 def _fault_label(fault: Fault, x: float, width: float, free: float, y: float) -> list[str]:
     """Return the SVG text of a fault's label inside its box, or beside it up to where the next box
-    begins (`free`), shortened if needed; [] if even its name does not fit."""
+    begins (`free`), shortened if needed. Return [] if even its name does not fit."""
     for label in (fault.label, fault.label.replace(" node ", " "), fault.name):
         needed = len(label) * FAULT_LABEL_PIXELS
         if needed < width:

@@ -26,7 +26,7 @@ TEXTS = ("", "x", "ok", "send", "poll", "\0", "{}", "[]", "{", '{"fault": 3}', "
 @dataclass(frozen=True)
 class File:
     """One Parquet file. what: its damage, for messages. rows: what a reader that accepts it must
-    return; None: the file must be refused."""
+    return, or None if the file must be refused."""
 
     what: str
     content: bytes
@@ -59,7 +59,8 @@ def _bytes(rows: pl.DataFrame) -> bytes:
 
 
 def _cells(rows: pl.DataFrame, rng: Random) -> File:
-    """Return a file in which one or two cells, or whole columns, hold a malformed value."""
+    """Return a file in which one or two cells, or whole columns, hold another value, which may be
+    malformed or null."""
     for _ in range(rng.choice((1, 2))):
         name = rng.choice(rows.columns)
         dtype = rows.schema[name]
@@ -118,8 +119,8 @@ def _columns(rows: pl.DataFrame, rng: Random) -> File:
 
 
 def retyped(rows: pl.DataFrame, name: str, other: pl.DataType) -> pl.DataFrame:
-    """Return the rows with a column cast to another type; null where a value has no counterpart,
-    everywhere if polars knows no cast between the two types (text to Boolean)."""
+    """Return the rows with a column cast to another type, with null where a value has no
+    counterpart, and everywhere if polars knows no cast between the two types (text to Boolean)."""
     try:
         return rows.with_columns(pl.col(name).cast(other, strict=False))
     except pl.exceptions.InvalidOperationError:

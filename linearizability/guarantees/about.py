@@ -49,8 +49,8 @@ class About:
     """Kind of anomaly -> by how many milliseconds clocks must have been moved before that may
     explain the anomaly."""
     jepsen: tuple[str, Rule] | None = None
-    """Jepsen's name for the anomaly, and the rule for when it is an error there; None if Jepsen
-    does not look for it."""
+    """Jepsen's name for the anomaly, and the rule for when it is an error there, or None if
+    Jepsen does not look for it."""
     columns: tuple[str, ...] = ()
     """The columns that a picture of a log must show beside the values."""
     arrows: bool = False

@@ -22,15 +22,16 @@ PLACE: Row = {"topic": "t", "partition": 0}
 
 
 def S(value: int | None, offset: int | None = None, **more: Any) -> Row:
-    """Return a send with acks=all by an idempotent producer: acknowledged, or without an offset of
-    unknown outcome. Here and below, `more` overrides columns."""
+    """Return a send with acks=all by an idempotent producer: acknowledged if an offset is given,
+    else of unknown outcome. Here and below, `more` overrides columns."""
     outcome = "ok" if offset is not None else "info"
     own = {"f": F.SEND.value, "value": value, "offset": offset, "acks": -1, "idempotent": True}
     return PLACE | own | {"type": outcome} | more
 
 
 def P(value: int | None, offset: int | None, **more: Any) -> Row:
-    """Return a record that process 1 received under read_committed."""
+    """Return a record that process 1 received under read_committed. With offset None, it received
+    none."""
     own = {"f": F.POLL.value, "value": value, "offset": offset, "process": 1}
     return PLACE | own | {"isolation": "read_committed"} | more
 
@@ -88,8 +89,8 @@ def SENDS_OFFSET(offset: int, **more: Any) -> Row:
 
 def LOG(*values: int | None, replica: int | None = None, **more: Any) -> list[Row]:
     """Return the rows of a final raw read (operation 1000) that shows a whole log: these values at
-    offsets 0, 1 and so on; None leaves an offset empty. replica: the follower that is read, if
-    it is not the leader."""
+    offsets 0, 1 and so on (None leaves an offset empty). replica: the follower that is read, if it
+    is not the leader."""
     own = {"final": True, "replica": replica, "high_watermark": len(values)} | more
     records = [RAW(v, n, **own) for n, v in enumerate(values) if v is not None]
     return [*records, WHOLE(None) | {"op_id": 1000, "record_index": 99} | own]

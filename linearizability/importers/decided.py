@@ -32,10 +32,10 @@ def decided(sends: pl.DataFrame, ok_polled: pl.DataFrame) -> Decided:
     """Return the transactions of unknown outcome that the ok polls prove committed, and those of
     their records that readers must have received.
 
-    sends: with `send`, `transaction`, `place`, `value`, `offset`, and of their operations `type`,
-    `t_invoke_ns` and `t_complete_ns` (null: it was not answered). ok_polled: place, value, offset,
-    `op_id` and `t_complete_ns` of what ok operations polled, at least of the places that unknown
-    sends name.
+    sends: the columns `send`, `transaction`, `place`, `value`, `offset`, and of their operations
+    `type`, `t_invoke_ns` and `t_complete_ns` (null: it was not answered). ok_polled: place, value,
+    offset, `op_id` and `t_complete_ns` of what ok operations polled, at least of the places that
+    unknown sends name.
     """
     unknown = sends.lazy().filter(pl.col("type") == INFO)
     ok_polls = ok_polled.lazy().join(unknown.select("place").unique(), on="place", how="semi")

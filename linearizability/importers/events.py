@@ -41,7 +41,7 @@ class Event(NamedTuple):
     """The index of the event."""
     time_ns: int
     process: int | None
-    """The process of a client; None for the nemesis."""
+    """The process of a client, or None for the nemesis."""
     type: str
     f: str
     value: Any
@@ -56,12 +56,11 @@ class Event(NamedTuple):
     def has_more_keys(self, answers: int) -> bool:
         """Return whether the line has more colons than the event and its `answers` poll answers
         have keys. An additional colon is in a text or another map, or belongs to a duplicate key
-        that was lost. Always False if `text` is None."""
+        that was lost. Return False if `text` is None."""
         return self.text is not None and self.text.count(":") != len(self.raw) + answers
 
     def require_unique_keys(self, answers: int) -> None:
-        """Raise HistoryError if a map of the line has a key twice. answers: as in
-        `has_more_keys`."""
+        """Raise HistoryError if a map of the line has a key twice. answers: see `has_more_keys`."""
         if self.text is not None and self.has_more_keys(answers):
             checked_again(self.text, self.line, self.source)
 

@@ -75,10 +75,11 @@ def _pattern(keys: tuple[str, ...]) -> str:
 class Tokens:
     """The content of plain lines.
 
-    index, time, process, f (the first letter of `f`), is_invoke: of each line. line_micro: the
-    number of the first micro-operation of each line, and after all of them. is_send: of each
-    micro-operation. micro_token: the number of its first token, and after all of them. value: the
-    number that each token is. is_key: whether it is the key of a poll's answer.
+    index, time, process, f (the first letter of `f`), is_invoke: the fields of each line.
+    line_micro: the number of the first micro-operation of each line, and after all of them.
+    is_send: whether each micro-operation is a send. micro_token: the number of the first token of
+    each micro-operation, and after all of them. value: the number that each token is. is_key:
+    whether it is the key of a poll's answer.
     """
 
     index: Numbers
@@ -136,12 +137,12 @@ def _integers(digits: npt.NDArray[np.uint8], lengths: Numbers) -> Numbers:
 class Operations:
     """Operations whose lines are all plain, in the order of their completions.
 
-    asked, done: the lines of each. unfinished: the lines of invocations that none of the lines
-    completes. items: tokens that begin what an operation sent or received, in order: each is the
-    key of a record sent, or a key of a poll's answer. operation, is_send, first, count: of each
-    item its operation, whether it was sent, the number of its first record within the operation,
-    and how many it has. records: how many records each operation has. pairs: offset and value of
-    each record that was polled.
+    asked, done: the lines of each one's invocation and completion. unfinished: the lines of
+    invocations that none of the lines completes. items: tokens that begin what an operation sent or
+    received, in order: each is the key of a record sent, or a key of a poll's answer. operation,
+    is_send, first, count: of each item its operation, whether it was sent, the number of its first
+    record within the operation, and how many it has. records: how many records each operation has.
+    pairs: offset and value of each record that was polled.
     """
 
     asked: Numbers

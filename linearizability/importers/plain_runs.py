@@ -34,8 +34,8 @@ Keys = tuple[str, ...]
 
 def runs_in(lines: Sequence[bytes]) -> Iterator[tuple[int, int, Keys]]:
     """Yield (start, beyond, keys) of each run of at least LINES_MIN plain lines: the numbers of its
-    first line and of the line after it, and the order of keys, that of the middle line of the
-    block."""
+    first line and of the line after it, and the order of the keys in its lines, which is that of
+    the middle line of all. Yield nothing if that line is not plain."""
     keys = keys_of(lines[len(lines) // 2])
     if keys is None or len(lines) < LINES_MIN:
         return
@@ -49,8 +49,8 @@ def runs_in(lines: Sequence[bytes]) -> Iterator[tuple[int, int, Keys]]:
 @dataclass(frozen=True)
 class _Run:
     """A run of plain lines, read. lines: open invocations of earlier lines, then the lines of the
-    run. number, time_ns: of each line in the file, and its time as it is taken. earlier: how many
-    lines are not of the run."""
+    run. number, time_ns: the number of each line in the file, and the time that it counts for.
+    earlier: how many lines are not of the run."""
 
     lines: Sequence[bytes]
     number: Numbers
@@ -205,9 +205,9 @@ class PlainRuns:
     def _sessions(
         self, operation: Numbers, process: Numbers, is_member: Flags, place: Numbers
     ) -> Numbers:
-        """Return the session of each answer. A process reads on where it was, and a subscribed one
-        from a new position in each operation. Note new sessions as those that the unsubscribed
-        processes are in."""
+        """Return the session of each answer. An unsubscribed process stays in its session, and a
+        subscribed one begins another in each operation. Note the new sessions of unsubscribed
+        processes."""
         reader = np.where(is_member, -1 - operation, process)
         by = (reader - reader.min(initial=0)) * (place.max(initial=0) + 1) + place
         _, first, which = np.unique(by, return_index=True, return_inverse=True)

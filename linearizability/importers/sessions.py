@@ -42,8 +42,8 @@ class Sessions:
         return process in self._subscribed
 
     def subscribed(self, process: int) -> list[int]:
-        """Return the places that the process has subscribed to, none unless subscribing was its
-        last assignment."""
+        """Return the places that the process has subscribed to. Return none unless subscribing was
+        its last assignment."""
         return self._subscribed.get(process, [])
 
     def assign(self, process: int, places: list[int], *, subscribed: bool) -> None:
@@ -74,7 +74,8 @@ class Positions:
         self._sessions, self._current = sessions, current
 
     def session(self, place: int, is_anew: bool) -> int:
-        """Return the session of a read in this partition. is_anew: start a new one first."""
+        """Return the session of a read in this partition. is_anew: whether to start a new one
+        first."""
         if is_anew or place not in self._current:
             self._current[place] = self._sessions.next_number()
         return self._current[place]

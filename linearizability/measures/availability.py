@@ -76,8 +76,9 @@ class Recovery:
 
 @dataclass(frozen=True)
 class Served:
-    """The service of one role: producers, readers, or a group. seconds: from its first request to
-    its last; gap_s: how many of those seconds are in gaps, without those below GAP_NS."""
+    """The service of one role: producers, readers, or a group. seconds: the time from its first
+    request to its last; gap_s: how many of those seconds are in gaps, without those below
+    GAP_NS."""
 
     seconds: float
     gap_s: float
@@ -91,10 +92,10 @@ class Served:
 @dataclass(frozen=True)
 class Availability:
     """The availability that the clients of a run saw before the final phase. operations, failed:
-    requests, and those without success. asked_until_s: the last request of all. seconds: from the
-    first request to the last. roles: producers, readers, and each group by its name; a gap of
-    readers begins when a record of their topic is acknowledged after the last one that they
-    received."""
+    requests, and those without success. asked_until_s: the time of the last request of all.
+    seconds: the time from the first request to the last. roles: producers, readers, and each group
+    by its name; a gap of readers begins when a record of their topic is acknowledged after the last
+    one that they received."""
 
     operations: int
     failed: int
@@ -294,11 +295,11 @@ def _recoveries(
 
 
 def opinion(found: Availability, bounds: Bounds = NOTHING_STATED) -> CheckerVerdict:
-    """Return the verdict on the run's availability. Count only the bounds that the run states: that
-    something succeeded after a heal proves nothing about records, so it must not make an unjudged
-    run valid. Without an operation or a bound the verdict is NOT_APPLICABLE, and its reason gives
-    the measures if there was a heal; but INVALID if nothing succeeded for PATIENCE_S after the last
-    heal, although clients asked."""
+    """Return the verdict on the run's availability: INVALID if a stated bound is broken, or if
+    nothing succeeded after the last heal for recovery_s (PATIENCE_S if not stated), although
+    clients asked; else VALID if bounds are stated; else, or without an operation, NOT_APPLICABLE.
+    Its reason gives the measures if there was a heal. Count only the stated bounds: that something
+    succeeded proves nothing about records, so it must not make an unjudged run valid."""
     stated = sum(
         bound is not None for bound in (bounds.longest_gap_s, bounds.recovery_s, bounds.error_rate)
     )

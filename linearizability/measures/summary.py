@@ -33,7 +33,8 @@ NANOSECONDS = 1_000_000_000
 
 @dataclass(frozen=True)
 class Summary:
-    """The figures of one run. seconds: from its first invocation to its last completion."""
+    """The figures of one run. seconds: the time from its first invocation to its last
+    completion."""
 
     engine: str
     seconds: float
@@ -58,7 +59,7 @@ class Summary:
 
 def summarise(path: Path | str, engine: str = "auto", spark_master: str | None = None) -> Summary:
     """Return the summary of a run directory or a history file, without the faults. engine,
-    spark_master, and HistoryError: as in `check`."""
+    spark_master: see `check`. Raise HistoryError as `check` does."""
     path = Path(path)
     engine = chosen_engine(path, engine, spark_master)
     rows = history.scan(path).filter(pl.col("f") != F.NEMESIS.value)

@@ -22,9 +22,9 @@ def confirm_with_porcupine(
     """Return porcupine's opinion on the partitions' logs, or None if its executable is not built.
 
     INVALID: porcupine finds no legal order either. UNKNOWN: it contradicts the fast checker, or did
-    not finish. For a run directory, broken partitions are drawn into its folder `porcupine`, and
-    the reason names the drawings. Counted: operations searched. Raise HistoryError if there is no
-    valid history.
+    not finish. NOT_APPLICABLE: nothing was searched. For a run directory, broken partitions are
+    drawn into its folder `porcupine`, and the reason names the drawings. Counted: operations
+    searched. Raise HistoryError if there is no valid history.
     """
     if find_executable() is None:
         return None

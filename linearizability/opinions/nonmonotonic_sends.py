@@ -24,8 +24,9 @@ OF_PROCESS = [*PLACE, "process"]
 
 
 def nonmonotonic_sends(history: pl.LazyFrame) -> CheckerVerdict:
-    """Return the opinion on a whole history, with MAX_TOLD anomalies at most. Counted: operations
-    that follow an earlier one."""
+    """Return the opinion on a whole history, with MAX_TOLD anomalies at most. It is NOT_APPLICABLE
+    if no process sent to a partition twice. Its `checked` is the number of operations that follow
+    an earlier one."""
     pairs = _without_resets(_pairs(history).collect(), history)
     if pairs.is_empty():
         why = "no process sent to a partition twice"
@@ -74,8 +75,8 @@ def _pairs(history: pl.LazyFrame) -> pl.LazyFrame:
 
 
 def _without_resets(pairs: pl.DataFrame, history: pl.LazyFrame) -> pl.DataFrame:
-    """Return the pairs between which the process neither subscribed nor was assigned other
-    partitions alone."""
+    """Return the pairs between which the process neither subscribed nor got an assignment that
+    lacks their partition."""
     is_reset = pl.col("f").is_in([F.ASSIGN.value, F.SUBSCRIBE.value]) & (
         pl.col("type") != Type.FAIL.value
     )

@@ -62,7 +62,7 @@ def check(
 
     A search that runs out of time or memory, or crashes, is UNKNOWN, never a pass. `html`: the file
     for a drawing of the first INVALID partition (only with the executable, and up to 2,000
-    operations).
+    operations). `annotations`: the faults that it shows.
     """
     if timeout_s <= 0 or memory_mib <= 0:
         raise ValueError("check: timeout_s and memory_mib must be positive")

@@ -211,8 +211,8 @@ class _Log:
                 )
 
     def pin(self, row: _Row) -> _Row | None:
-        """Return an append of unknown outcome as one that ended NEVER at the offset at which reads
-        saw it, or None if no read saw it."""
+        """Return an append of unknown outcome with the offset at which reads saw it, and with NEVER
+        as its end, or None if no read saw it."""
         for i, value in enumerate(row.op.vals):
             if value in self.offset_of:
                 op = row.op._replace(status=OK, c=self.offset_of[value] - i)

@@ -40,10 +40,11 @@ class Operations:
     """A history as a struct of arrays.
 
     call, ret: closed interval of integer times. client: row in a drawing. key: operations of
-    different keys are judged separately. kind, a, b, c, vals: as the model says. status: OK,
-    UNKNOWN or a number of the model's own. labels: text for the drawing, one per operation or none;
-    the first line stands in its box, the rest appears when a viewer points at it. Raise ValueError
-    if their lengths do not fit together, or if an operation returns before it was called.
+    different keys are judged separately. kind, a, b, c, vals: the model defines their meaning;
+    vlen: how many of vals each operation has. status: OK, UNKNOWN or a number of the model's own.
+    labels: text for the drawing, one per operation or none; the first line stands in its box, the
+    rest appears when a viewer points at it. Raise ValueError if their lengths do not fit together,
+    or if an operation returns before it was called.
     """
 
     call: Column
@@ -105,7 +106,7 @@ class Operations:
             yield key, order[start:end]
 
     def take(self, index: Column | Sequence[int]) -> Operations:
-        """Return these operations alone (numbers of operations, in this order)."""
+        """Return only the operations with these numbers, in this order."""
         chosen = np.asarray(index, dtype=np.int64)
         spans = zip(self._starts[chosen].tolist(), self.vlen[chosen].tolist(), strict=True)
         pieces = [self.vals[start : start + count] for start, count in spans]
@@ -138,7 +139,7 @@ class OperationsBuilder:
         vals: Iterable[int] = (),
         label: str = "",
     ) -> None:
-        """Add one operation. `ret` None: it never returned."""
+        """Add one operation. `ret` is None if it never returned."""
         before = len(self._vals)
         self._vals.extend(vals)
         end = NEVER if ret is None else ret

@@ -42,7 +42,7 @@ class PartitionLogResult:
     """The verdict on one partition.
 
     appends: the number of appends that the kernel judged. porcupine: the result of the search over
-    `searched` operations; NOT_APPLICABLE if there was no search. html: the drawing of the first
+    `searched` operations, or NOT_APPLICABLE if there was no search. html: the drawing of the first
     contradiction. reason: what is odd about the verdict, e.g. why the search did not finish.
     """
 
@@ -77,7 +77,8 @@ def judge_partition_logs(
     the partitions.
 
     confirm: have porcupine judge too. html_dir: the folder into which it draws the first
-    MOST_DRAWINGS broken partitions; None: it draws none. timeout_s, memory_mib: of each search.
+    MOST_DRAWINGS broken partitions, or None to draw none. timeout_s, memory_mib: the limits of each
+    search.
     """
     logs, limits = logs_of(events), _Limits(timeout_s, memory_mib)
     found = (

@@ -29,7 +29,8 @@ class PartitionResult:
 
 @dataclass(frozen=True)
 class Result:
-    """The verdict on all operations: INVALID beats UNKNOWN beats VALID.
+    """The verdict on all operations: INVALID if any partition is, else UNKNOWN if any is, else
+    VALID.
 
     reason: why it is not VALID, one sentence.  html: the drawing, if one was asked for and made.
     """
@@ -55,8 +56,8 @@ class Annotation:
 def combine(
     partitions: Iterable[PartitionResult], problem: str | None = None, html: Path | None = None
 ) -> Result:
-    """Merge many results into one; `problem` is why the search ended before its time, if it did. If
-    nothing was judged, the result is UNKNOWN."""
+    """Merge many results into one; `problem` is why the search ended before it was done, if it did.
+    If nothing was judged, the result is UNKNOWN."""
     found = tuple(partitions)
     for verdict in (Validity.INVALID, Validity.UNKNOWN):
         first = next((p for p in found if p.verdict is verdict), None)

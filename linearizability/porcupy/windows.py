@@ -265,7 +265,8 @@ def _fault_name(detail: str | None) -> str:
 
 
 def within(annotations: Sequence[Annotation], operations: Operations) -> list[Annotation]:
-    """Return the annotations in the time of the operations, cut to it. operations: at least one."""
+    """Return the annotations in the time of the operations, cut to it. There must be at least one
+    operation."""
     start = int(operations.call.min())
     end = int(max(operations.call.max(), *operations.ret[operations.ret < NEVER], start))
     return [

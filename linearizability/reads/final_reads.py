@@ -46,8 +46,8 @@ def whole_reads(events: pl.LazyFrame) -> pl.LazyFrame:
 
 def unseen(events: pl.LazyFrame, durable: pl.Expr) -> pl.LazyFrame:
     """Return each send that fulfils `durable`, that a whole read should have found, and that no
-    successful poll delivered (for a read by a consumer: to a consumer). late: only raw readers
-    received it."""
+    successful poll delivered. If a consumer made the whole read, polls by raw clients do not count;
+    late: whether such a poll received the record."""
     given = (
         events.filter(IS_DATA & IS_OK)
         .group_by(*KEY, "value")

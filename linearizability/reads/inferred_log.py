@@ -63,7 +63,7 @@ def inferred_log(events: pl.LazyFrame) -> pl.LazyFrame:
 
 def latest_asked(records: pl.LazyFrame, acked: pl.LazyFrame) -> pl.LazyFrame:
     """Return the records, each with the last request (latest_ns, latest_op) of the acknowledged
-    sends whose record is at its offset or below, null without one: the record was appended after
+    sends whose record is at its offset or below, or null without one. The record was appended after
     that request."""
     invoked_ns = pl.col("t_invoke_ns")
     is_latest = (invoked_ns > pl.col("latest_ns").shift(1).over(KEY)).fill_null(True)

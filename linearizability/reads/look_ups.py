@@ -30,7 +30,8 @@ IS_OF_LEADER = pl.col("replica").is_null() & pl.col("t_complete_ns").is_not_null
 
 
 def look_ups(events: pl.LazyFrame) -> pl.LazyFrame:
-    """Return the look-ups: `wanted` is the time, `offset` the answer, null if nothing was found."""
+    """Return the look-ups: `wanted` is the time, `offset` the answer, or null if nothing was
+    found."""
     return events.filter(IS_LOOK_UP).select(
         *KEY,
         "op_id",

@@ -173,8 +173,8 @@ def _offset(number: int | None) -> pl.Expr:
 
 def _given(events: pl.LazyFrame) -> pl.LazyFrame:
     """Return the rows that moved a reader's position, or may have, in the order of operations.
-    offset: the offset of the record received, or the one before the position that was set; null for
-    other operations. lost_ns: the end of an operation after which the position is not known."""
+    offset: the offset of the record received, or the one before the position that was set, or null
+    for other operations. lost_ns: the end of an operation after which the position is not known."""
     return (
         events.filter(IS_READ | IS_ASSIGNED | IS_LOST | IS_PLACED)
         .select(

@@ -60,7 +60,7 @@ def waiting(events: pl.LazyFrame, shortest_ns: int) -> pl.DataFrame:
 
 
 def bounds(events: pl.LazyFrame) -> tuple[int, int]:
-    """Return the times at which the run began and ended; (0, 0) without rows."""
+    """Return the times at which the run began and ended, or (0, 0) without rows."""
     last = pl.max_horizontal("t_invoke_ns", "t_complete_ns").max()
     began, ended = collect(events.select(pl.col("t_invoke_ns").min(), ended=last)).row(0)
     return began or 0, ended or 0

@@ -96,7 +96,7 @@ def sent_once(rows: list[Row]) -> dict[int, Row]:
 
 
 def log_starts(rows: list[Row]) -> Mapping[int, int]:
-    """Return partition -> its highest known log start, 0 if unknown."""
+    """Return partition -> its highest known log start, or 0 if unknown."""
     starts: dict[int, int] = defaultdict(int)
     for row in rows:
         if row.get("partition") is not None and row.get("log_start") is not None:
@@ -162,8 +162,8 @@ def between_others(rows: list[Row]) -> list[Row]:
 
 def leader_knew(rows: list[Row], first: Row, second: Row) -> bool:
     """Return whether the leader certainly had an earlier record of the producer that sent both: an
-    earlier send of the process was acknowledged and none failed, and a raw read that shows their
-    producer id shows it at a lower offset, too."""
+    earlier send of the process was acknowledged, none failed or has an unknown outcome, and a raw
+    read that shows their producer id shows it at a lower offset, too."""
     values = {first["value"], second["value"]}
     here = [row for row in rows if row.get("partition") == first["partition"]]
     earlier = [
@@ -237,7 +237,7 @@ def commit_markers(rows: list[Row]) -> dict[int, Row]:
 
 def neighbours(records: list[Row]) -> list[tuple[Row, Row]]:
     """Return (a, b) for each record b that follows a record a of the same partition and read.
-    records: in the order of reading."""
+    records must be in the order of reading."""
     return [
         (a, b)
         for a, b in pairwise(records)

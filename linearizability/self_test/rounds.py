@@ -27,7 +27,8 @@ def in_rounds(
 ) -> Generator[tuple[Batch, Future[Result]], None, None]:
     """Yield each batch with the future of its result, in order. Each process does about
     `of_a_process` batches before all are replaced. Closing the iterator early ends the processes,
-    without waiting for batches in progress. work, batches and results are pickled."""
+    without waiting for batches in progress. work, batches and results are pickled. initializer:
+    called first in each process."""
     rest = iter(batches)
     while some := list(islice(rest, processes * of_a_process)):
         others = set(active_children())

@@ -75,7 +75,7 @@ def is_raw(row: Row) -> bool:
 
 def with_outcomes(rows: list[Row]) -> list[Row]:
     """Return the rows with `_outcome`: plain, committed or aborted, as the record's transaction
-    truly ended; unknown if these rows do not show its end, and None without a record."""
+    truly ended, unknown if these rows do not show its end, and None in rows without a record."""
     told = ends_told(rows)
     return [row | {"_outcome": _outcome(row, told)} for row in rows]
 

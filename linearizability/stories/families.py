@@ -30,7 +30,7 @@ UNKNOWN_MEANING = (Family.ORDER, "a guarantee was broken")
 
 
 def family_of(checker: str, kind: str) -> Family:
-    """Return the family of an anomaly; ORDER if neither its kind nor its checker is known."""
+    """Return the family of an anomaly, or ORDER if neither its kind nor its checker is known."""
     return _known(checker, kind)[0]
 
 

@@ -15,7 +15,7 @@ class Group:
     keeps of it. example: the member that the story tells in full, as (checker, position). records:
     the number of records that the most serious members name. from_s, to_s: when it happened, in
     seconds since the first invocation. fault: the faults in progress then, or None. like: the
-    number of the first group of the same kind, None for that group itself.
+    number of the first group of the same kind, or None for that group itself.
     """
 
     number: int

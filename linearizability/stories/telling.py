@@ -184,7 +184,7 @@ def _labels(faults: Sequence[Fault]) -> str:
 
 def _now(record: Record, scene: Scene) -> Iterator[str]:
     """Yield sentences about what occupies the record's offset at the end, and where the record is
-    instead; none if it is where it should be and nowhere else."""
+    instead. Yield none if it is where it should be and nowhere else."""
     place = f"{record.topic}-{record.partition}"
     if record.offset is None or record.offset in record.stands_at:
         if len(record.stands_at) > 1:

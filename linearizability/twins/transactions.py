@@ -48,8 +48,8 @@ def evidence(rows: list[Row], send: Row) -> list[tuple[str, list[int]]]:
 
 
 def is_unseen(rows: list[Row], send: Row) -> bool:
-    """Return whether a whole read should have found the record, and no successful poll delivered it
-    (for a read by a consumer: to a consumer)."""
+    """Return whether a whole read should have found the record, and no successful poll delivered
+    it. If a consumer made the whole read, polls by raw clients do not count."""
     if send["value"] is None or send["t_complete_ns"] is None:
         return False
     here = [r for r in rows if r["place"] == send["place"]]

@@ -104,7 +104,8 @@ class Scripted:
 def _check_version(file: Path, found: Mapping[str, Any], *, anyway: bool) -> None:
     if found.get("version") != VERSION:
         raise UsageError(
-            f"{file} has version {found.get('version')}; this Touchstone reads {VERSION}"
+            f"{file} has version {found.get('version')}; this Touchstone reads {VERSION}; "
+            "record the plan again with it"
         )
     made_for, own = found.get("commit"), commit_of(REPOSITORY)[0]
     if not anyway and made_for != own:

@@ -49,8 +49,8 @@ def perform_plan(plan: Plan, runs: Path) -> Performed:
 
 
 def struck_in(directory: Path) -> Iterator[Moment]:
-    """Yield (seconds, sentence) for each fault in the history of a run over processes. Elections
-    are missing, since only the simulator records them."""
+    """Yield (seconds, sentence) for each fault in the history of a run over processes. Yield
+    nothing without a history. Elections are missing, since only the simulator records them."""
     file = directory / HISTORY
     if not file.is_file():
         return

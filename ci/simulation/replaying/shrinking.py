@@ -36,7 +36,7 @@ class Shrinking:
         return self.plan
 
     def _try(self, plan: Plan) -> bool:
-        """Perform a plan, and keep it if it fails. Return whether it does; False, without trying
+        """Perform a plan, and keep it if it fails. Return whether it does, or False, without trying
         it, if the time is up."""
         if not self.has_time:
             return False

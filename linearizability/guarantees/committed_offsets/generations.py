@@ -44,13 +44,15 @@ UNSURE_OF_GENERATION = (
 
 
 def of_older_generations(events: pl.LazyFrame, which: pl.Expr = OF_GENERATION) -> pl.LazyFrame:
-    """Return the commits that meet `which` (by default the accepted ones) and were invoked after a
-    commit of a newer generation was accepted, or after a member owned the partition in a newer
-    generation that had received it from the committing member; each once, with the newest such
-    generation and its first operation (newest, newest_op). Where members are known, only commits of
-    another member count: under KIP-848 a member may use an older epoch of its own if it already had
-    the partition in it (KIP-1251). For classic members, their own commits count as well. A deletion
-    in between excuses a commit: the generations of a deleted group begin with 1 again."""
+    """Return the commits that meet `which` (by default the accepted ones) and came too late:
+    after a commit of a newer generation was accepted, or after a member reported that it owned the
+    partition in a newer generation (if the committing member has ever reported that, too). Return
+    each once, with the newest such generation and its first operation (newest, newest_op).
+
+    Where members are known, only rows of other members count: under KIP-848 a member may use an
+    older epoch of its own if it already had the partition in it (KIP-1251). Own rows count for
+    classic members. A deletion in between excuses a commit: the generations of a deleted group
+    begin with 1 again."""
     columns = (*OF_GROUP, "op_id", "member_id", "generation", "t_invoke_ns", "t_complete_ns")
     commits = events.filter(which).select(columns)
     accepted = events.filter(OF_GENERATION).select(columns, by_owner=pl.lit(False))
@@ -104,8 +106,8 @@ def _across_deletions(late: pl.LazyFrame, events: pl.LazyFrame) -> pl.LazyFrame:
 
 def classic_members(events: pl.LazyFrame) -> pl.LazyFrame:
     """Return each member that reported its settings with a partition that it owned, once for each
-    such partition and group; is_classic: whether all these reports name the classic protocol, or
-    null if some name none, and the others no other one."""
+    such partition and group. is_classic: true if all these reports name the classic protocol, false
+    if one names another, null if some name none and the others the classic one."""
     told = (pl.col("f") == F.OWNED.value) & pl.col("settings").is_not_null()
     return (
         events.filter(told & pl.col("member_id").is_not_null())

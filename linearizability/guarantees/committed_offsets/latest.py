@@ -20,8 +20,8 @@ def with_largest(
 ) -> pl.LazyFrame:
     """Return the rows sorted by their time `at`, each with the largest `value` that its group had
     shown for its partition before that time (or at that time, unless is_strict), and with the
-    columns `beside` of the first to show it; null if the group had shown none. shown: sorted by
-    since_ns, the time from which on a value counts."""
+    columns `beside` of the first to show it. All of these are null if the group had shown none.
+    shown: sorted by since_ns, the time from which on a value counts."""
     so_far = pl.col("so_far")
     is_first = (pl.col(value) > so_far.shift(1).over(OF_GROUP)).fill_null(True)
     largest = shown.with_columns(so_far=pl.col(value).cum_max().over(OF_GROUP)).select(

@@ -181,8 +181,8 @@ class CommittedOffsets(Checker):
 
 def answers(events: pl.LazyFrame) -> pl.LazyFrame:
     """Return the answers to OffsetFetch, and the starts of members at the offset that their
-    coordinator answered (begins), for which the history does not tell the leader epoch and
-    metadata. Starts count only in groups and partitions that have OffsetFetch answers too, since
+    coordinator answered (begins is true). The history does not tell the leader epoch and metadata
+    of starts, which count only in groups and partitions that have OffsetFetch answers too, since
     only then the history has every commit."""
     fetched = events.filter(FETCHED).with_columns(begins=pl.lit(False))
     began = events.filter(BEGAN).with_columns(begins=pl.lit(True), offset="asked_offset")

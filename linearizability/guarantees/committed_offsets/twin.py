@@ -53,7 +53,7 @@ def _undecided_for_ever(rows: list[Row]) -> Found:
 
 def _over_ns(send: Row) -> int:
     """Return the latest time, in nanoseconds, at which the markers of the transaction that sent
-    these offsets are written; 2**61 and more if nothing bounds it."""
+    these offsets are written, or 2**61 and more if nothing bounds it."""
     seconds = 10**9
     if send["told"] in ("commit", "abort") and send["end_ns"] is not None:
         return int(send["end_ns"]) + 10 * seconds

@@ -47,9 +47,9 @@ def clean_too_much(rows: list[Row], rng: Random) -> list[Row] | None:
 
 
 def without_a_last_record(rows: list[Row], rng: Random, tombstones: bool) -> list[Row] | None:
-    """Return the rows without the last record of a key (a tombstone, or else a value) in one
-    complete read. Return None if no read covers such a record, or if without it nothing would tell
-    how its transaction ended."""
+    """Return the rows without the last record of a key in one complete read; tombstones: whether
+    that record is a tombstone, or else a value. Return None if no read covers such a record, or if
+    without it nothing would tell how its transaction ended."""
     victims = _covered_by_a_read(_last_of_keys(rows, tombstones), rows)
     rng.shuffle(victims)
     for send, end in victims:
@@ -176,8 +176,9 @@ def _as_told(row: Row, send: Row) -> Row:
 
 
 def _last_of_keys(rows: list[Row], tombstones: bool) -> list[Row]:
-    """Return the sends of the last record of each key whose last record is a tombstone, or is a
-    value (`tombstones`). Keys with a tombstone whose offset is not known are left out."""
+    """Return the sends of the last records of keys: those that are tombstones if `tombstones` is
+    set, or else those that are values. Keys with a tombstone whose offset is not known are left
+    out."""
     found = []
     for send in rows:
         durable = is_acked(send) and outcome_of(send) in KNOWN

@@ -136,7 +136,7 @@ def complete_reads(events: pl.LazyFrame) -> pl.LazyFrame:
     """Return each read of a whole log, from start to end (the high watermark; for read_committed,
     at most the last stable offset), of the leader or a replica (reader), by any client, in
     partitions with keys. Reads that do not tell these offsets are left out. stable: the last stable
-    offset, null unless the read was raw."""
+    offset if a raw client read without read_committed, or else null."""
     is_committed = READS_COMMITTED
     end = pl.when(is_committed).then(pl.min_horizontal("high_watermark", "last_stable_offset"))
     known = pl.col("high_watermark").is_not_null() & (
@@ -162,7 +162,8 @@ def complete_reads(events: pl.LazyFrame) -> pl.LazyFrame:
 
 def records_shown(events: pl.LazyFrame, reads: pl.LazyFrame) -> pl.LazyFrame:
     """Return every record below the high watermark that one of these reads returned: its offset,
-    key, value, outcome and whether it is a tombstone, and the operation and replica of the read."""
+    key, value, outcome and whether it is a tombstone (removes), and the operation (read_op) and
+    replica (reader) of the read."""
     return (
         events.filter(IS_DATA & BELOW_HIGH_WATERMARK & pl.col("value").is_not_null())
         .select(

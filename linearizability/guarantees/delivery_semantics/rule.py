@@ -180,5 +180,6 @@ def copies(events: pl.LazyFrame) -> pl.LazyFrame:
 
 
 def at_most_once(events: pl.LazyFrame, given: pl.LazyFrame) -> pl.LazyFrame:
-    """Return the records in the reads that may occur only once, with their number of copies."""
+    """Return the records that may occur only once in a read, one row for each read that has them,
+    with their number of copies in it. given: the result of `copies`."""
     return given.join(promised(events).filter("at_most"), on=[*KEY, "value"])

@@ -144,8 +144,8 @@ def forget_the_offsets(rows: list[Row], rng: Random) -> list[Row] | None:
 def tear_the_offsets(rows: list[Row], rng: Random) -> list[Row] | None:
     """Plant an anomaly: a transaction of unknown end committed its records, but not its offsets.
 
-    No other transaction of unknown end may have sent offsets, since it would then be unknown whose
-    are missing.
+    No other transaction of unknown end may have sent offsets of that group and partition, since it
+    would then be unknown whose are missing.
     """
     unknown = _asked(rows, F.COMMIT) - _answered(rows, F.COMMIT)
     by_marker = {send["txn"] for send, _, _ in _marked(rows) if send["_end"] == "commit"}
@@ -279,7 +279,7 @@ def _marked(rows: list[Row]) -> Iterator[tuple[Row, Row, list[Row]]]:
 
 
 def _was_beyond(rows: list[Row], send: Row, began_ns: int) -> bool:
-    """Return whether an operation that ended before this time showed a last stable offset above the
+    """Return whether an operation that ended before began_ns showed a last stable offset above the
     record, or gave a later record to a read_committed reader."""
     for row in rows:
         done_ns = row.get("t_complete_ns")

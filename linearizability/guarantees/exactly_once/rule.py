@@ -121,7 +121,8 @@ def consumed_twice(events: pl.LazyFrame) -> pl.LazyFrame:
 def below_what_was_sent(reads: pl.LazyFrame, events: pl.LazyFrame) -> pl.LazyFrame:
     """Return the reads without those at or above the highest offset of their partition that their
     transaction sent and the coordinator accepted. Keep all of a transaction that, as far as the
-    history shows, sent no offset of the partition."""
+    history shows, sent no offset of the partition. Keep none of one that sent only offsets that
+    were not accepted."""
     is_sent = (pl.col("f") == F.SEND_OFFSETS.value) & pl.col("txn").is_not_null()
     sent = (
         events.filter(is_sent)

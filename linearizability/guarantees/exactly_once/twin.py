@@ -20,9 +20,10 @@ def _is_below_what_was_sent(rows: list[Row], read: Row) -> bool:
 
 
 def _set_back(rows: list[Row], place: Any, group: str) -> list[tuple[int, int, Any, bool]]:
-    """Return (offset, operation, seeker, whether the positions of the others) of each time that
-    positions were set back. The seeker is the process that sought, or None if a commit outside of
-    transactions, the group's first or one below an earlier offset, set all of them back."""
+    """Return (offset, operation, seeker, whether this concerns the positions of the other members)
+    of each time that positions were set back. The seeker is the process that sought, or None if a
+    commit outside of transactions, the group's first or one below an earlier offset, set all of
+    them back."""
     here = [r for r in rows if (r["place"], r["group"]) == (place, group)]
     here.sort(key=lambda r: (r["op_id"], r["offset"] or 0))
     sent = [

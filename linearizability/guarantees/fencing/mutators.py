@@ -93,8 +93,8 @@ def end_though_fenced(rows: list[Row], rng: Random) -> list[Row] | None:
 
 def go_on_after_a_successor(rows: list[Row], rng: Random) -> list[Row] | None:
     """Plant an anomaly: just before a record or the end of a transaction was requested,
-    InitProducerId returned to another producer of its transactional id. Nobody tells the ids and
-    epochs of producers."""
+    InitProducerId returned to another producer of its transactional id. No row tells the ids and
+    epochs of producers any more."""
     begins = {row["txn"]: row for row in rows if row["f"] == F.BEGIN}
     filled = {row["txn"] for row in rows if is_acked(row)}
     ends = (F.COMMIT, F.ABORT)
@@ -220,7 +220,8 @@ def _with_successor(
 
 
 def _answered(producer_id: int, epoch: int, at_ns: int) -> Row:
-    """Return the row of an InitProducerId that another client sent, with this answer."""
+    """Return the row of an InitProducerId that another client sent, with this answer, invoked and
+    answered at this time."""
     return {
         "f": F.INIT_PRODUCER.value,
         "type": "ok",

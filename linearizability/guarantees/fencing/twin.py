@@ -63,9 +63,10 @@ def _other_producers(rows: list[Row]) -> Found:
 
 
 def _superseded(rows: list[Row]) -> Found:
-    """Return an anomaly for each transaction whose end or sending of offsets, or whose last send to
-    a partition, was requested after InitProducerId had returned to another process that had asked
-    for it after the own producer was there, and before the own process asked again."""
+    """Return an anomaly for each request of a transaction (an end, a sending of offsets, or the
+    last send to a partition) that was invoked after InitProducerId had returned to another process.
+    That process must have asked after the transaction's own producer was ready, and before its own
+    process asked again."""
     found: Found = set()
     if _is_unclean(rows):
         return found
@@ -106,7 +107,8 @@ def _superseded(rows: list[Row]) -> Found:
 def _requests(rows: list[Row], txn: int) -> list[Row]:
     """Return what the broker accepted of a transaction: its last send to each partition that was
     acknowledged or read, its offsets, and its ends if it was not empty and all were acknowledged.
-    If none was, but the first commit took effect, return that, in no partition."""
+    If no end was acknowledged, but the first commit took effect, add that commit, in no
+    partition."""
     own = [r for r in rows if r["txn"] == txn]
     good = [r for r in own if r["type"] == "ok" and r["t_complete_ns"] is not None]
     sends: dict[Any, Row] = {}
@@ -310,8 +312,8 @@ def _epochs_accepted(rows: list[Row]) -> list[Any]:
 
 
 def _ends_of(rows: list[Row], used: list[Any]) -> list[Any]:
-    """Return tuples as `_epochs_answered` does, for acknowledged ends of transactions whose
-    producer the other tuples tell; no client learns an epoch from those."""
+    """Return tuples as `_epochs_answered` does, for the acknowledged ends of transactions whose one
+    producer id the tuples in `used` tell; no client learns an epoch from those."""
     found = []
     for end in rows:
         if end["f"] not in ("commit", "abort") or end["type"] != "ok" or end["txn"] is None:

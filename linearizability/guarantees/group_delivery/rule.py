@@ -116,9 +116,9 @@ class GroupDelivery(Checker):
 
 
 def not_sought_over(records: pl.LazyFrame, events: pl.LazyFrame) -> pl.LazyFrame:
-    """Return the records without those that the group may leave out (PASSES_OVER): the ones between
-    the position before that and the new one. The position before is the last record that the group
-    had received since the former move, or where that move had led."""
+    """Return the records without those that the group may leave out: the ones between its position
+    before a move (PASSES_OVER) and the one after it. The position before is the highest offset that
+    the group had received since the former move, or where that move had led."""
     moves = events.filter(PASSES_OVER).select(
         *GROUP, "op_id", reached=pl.col("offset") - 1, sought="offset"
     )

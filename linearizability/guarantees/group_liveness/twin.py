@@ -216,7 +216,7 @@ def _is_passed(
     rows: list[Row], group: str, place: Place, until: int, offset: int, done: int
 ) -> bool:
     """Return whether a member began above this record before `until`, or at an untold offset when
-    the record was there."""
+    the record was there. offset, done: the record's offset, and when it was acknowledged."""
     for row in rows:
         own = (row["f"], row["type"], row["group"]) == ("position", "ok", group)
         if not own or (row["topic"], row["partition"]) != place or _at(row) > until:
@@ -345,8 +345,8 @@ def _assigned_twice(rows: list[Row], group: str, place: Place) -> Told:
 
 
 def _sessions(rows: list[Row]) -> Told:
-    """Return a row (of `Told`) for each pair of consecutive requests of a member, while no fault
-    met it: the broken promise, or `watched`."""
+    """Return a row (of `Told`) for each pair of consecutive requests of a member that no fault
+    disturbed: one of the kind of the broken promise, or else of `watched`."""
     found: Told = set()
     own: dict[tuple[str, int, str], list[Row]] = {}
     for row in sorted(rows, key=lambda r: (r["t_invoke_ns"], r["op_id"])):

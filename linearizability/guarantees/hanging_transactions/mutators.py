@@ -107,9 +107,9 @@ def hang_beyond_the_time_out_midway(rows: list[Row], rng: Random) -> list[Row] |
 
 
 def _midway(rows: list[Row] | None) -> list[Row] | None:
-    """Return the rows with the last one, an answer, before the final phase and with a high
-    watermark far above the log's end, so that no marker waits for followers. Return None for
-    None."""
+    """Return the rows without the first of the two answers at their end, and with the second one
+    before the final phase and with a high watermark far above the log's end, so that no marker
+    waits for followers. Return None for None."""
     if rows is None:
         return None
     return [*rows[:-2], rows[-1] | {"final": False, "high_watermark": NOT_OURS}]

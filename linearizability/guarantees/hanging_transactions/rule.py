@@ -138,8 +138,8 @@ class HangingTransactions(Checker):
 
 def answers(events: pl.LazyFrame) -> pl.LazyFrame:
     """Return the leaders' answers with a last stable offset; final_ns: when the partition's first
-    operation of the final phase was invoked, or null. Leave out those at or below the log start: it
-    holds the last stable offset up when an open transaction begins below it
+    operation of the final phase was invoked, or null. Leave out those at or below a log start above
+    0: it holds the last stable offset up when an open transaction begins below it
     (UnifiedLog.maybeIncrementFirstUnstableOffset)."""
     named = IS_LEADER_ANSWER & pl.col("last_stable_offset").is_not_null()
     is_free = (pl.col("last_stable_offset") > pl.col("log_start_max")) | (
@@ -164,11 +164,11 @@ def answers(events: pl.LazyFrame) -> pl.LazyFrame:
 
 
 def open_for_too_long(events: pl.LazyFrame, held_up: pl.LazyFrame) -> pl.LazyFrame:
-    """Return the answers whose last stable offset is at a record of a transaction that should have
-    ended, with the first such record's send (proof), the transaction and the kind of anomaly: all
-    answers of a final phase that has lasted long enough, and else the first and the last one for
-    each such offset. off_ms: how much later than the longest time-out allows, or NEVER if the end
-    was acknowledged."""
+    """Return the answers in `held_up` whose last stable offset is at a record of a transaction that
+    should have ended, with the first such record's send (proof), the transaction and the kind of
+    anomaly: all answers of a final phase that has lasted long enough, and else the first and the
+    last one for each such offset. off_ms: how much later than the longest time-out allows, or NEVER
+    if the end was acknowledged."""
     waiting = held_up.join(acknowledged(events), on=[*KEY, "last_stable_offset"])
     asked_ns, longest_ns = pl.col("t_invoke_ns"), pl.col("longest_ns") + SWEEP_NS + MARKERS_NS
     beyond_ns = asked_ns - pl.col("sent_ns") - longest_ns.fill_null(LONGEST_NS)
@@ -208,7 +208,8 @@ def open_for_too_long(events: pl.LazyFrame, held_up: pl.LazyFrame) -> pl.LazyFra
 
 def committed_late(events: pl.LazyFrame) -> pl.LazyFrame:
     """Return the first acknowledged record of each transaction in each partition whose commit was
-    accepted too late, and by how much (off_ms); none if the run's longest time-out is not known."""
+    accepted too late, and by how much (off_ms). Return none if the run's longest time-out is not
+    known."""
     longest_ns = pl.col("longest_ns") + SWEEP_NS + PATIENCE_NS
     late_ns = pl.col("lasted_ns") - longest_ns
     return in_time_or_late(events).filter(late_ns > 0).with_columns(off_ms=late_ns // 1_000_000)
@@ -356,10 +357,10 @@ def marked(events: pl.LazyFrame) -> pl.LazyFrame:
 
 
 def acknowledged(events: pl.LazyFrame) -> pl.LazyFrame:
-    """Return the acknowledged records of transactions: their place, that of the transaction's last
-    such record (last_offset), when they were acknowledged (sent_ns), when their transaction's end
-    was acknowledged (end_ns, null: never), and how long a transaction of the run may last
-    (longest_ns, null: unknown)."""
+    """Return the acknowledged records of transactions: their offset (last_stable_offset, the column
+    to join by), that of the transaction's last such record in the partition (last_offset), when
+    they were acknowledged (sent_ns), when their transaction's end was acknowledged (end_ns, null:
+    never), and how long a transaction of the run may last (longest_ns, null: unknown)."""
     last = pl.col("offset").max().over(*KEY, "txn")
     return events.filter(ACKNOWLEDGED & pl.col("txn").is_not_null()).select(
         *KEY,

@@ -151,8 +151,8 @@ def _tells(rows: list[Row], answer: Row) -> bool:
 
 def _late(rows: list[Row], send: Row, answer: Row, final_ns: int) -> set[str]:
     """Return the kinds of anomaly that this answer is if the transaction must have had its markers
-    when the leader gave it: its end was acknowledged, or its time-out was over, long enough
-    before."""
+    when the leader gave it: its end was acknowledged, or its time-out was over, long enough before.
+    final_ns: when the partition's final phase began."""
     second = 10**9
     asked_ns, may_last_ns = answer["t_invoke_ns"], longest_ns(rows)
     allowed_ns = 970 * second if may_last_ns is None else may_last_ns + 70 * second

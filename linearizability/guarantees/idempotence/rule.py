@@ -91,8 +91,8 @@ class Idempotence(Checker):
 
 def successors(events: pl.LazyFrame) -> pl.LazyFrame:
     """Return records with a sequence, each with the sequence before it (sequence_before) of the
-    same producer id and of the same or an older epoch (epoch_before); only if there is no hole
-    between them."""
+    same producer id and of the same or an older epoch (epoch_before). Leave out records with a hole
+    between the two."""
     numbered = (pl.col("producer_id") >= 0) & (pl.col("sequence") >= 0)
     unbroken = [*OF_PRODUCER, "holes"]
     is_hole = (pl.col("offset") != pl.col("before") + 1).fill_null(False)

@@ -94,7 +94,7 @@ class LeaderEpochs(Checker):
 
 
 def along_the_log(events: pl.LazyFrame) -> pl.LazyFrame:
-    """Return each pair (offset, epoch) of the batches read raw once, with the pair before it in the
+    """Return once each pair (offset, epoch) of the records read raw, with the pair before it in the
     log (offset_before, before); the first pair of a partition, which has none before it, is left
     out."""
     return (
@@ -168,8 +168,8 @@ def returned(events: pl.LazyFrame) -> pl.LazyFrame:
 
 def stamped_older(events: pl.LazyFrame) -> pl.LazyFrame:
     """Return the acknowledged records that have an older epoch than the leader who led while they
-    were sent: one epoch answered last before their send was invoked, and first after they were
-    acknowledged. Columns led, send_op, op_before, op_behind."""
+    were sent: the last answer before their send was invoked (op_before) and the first one after
+    they were acknowledged (op_behind) name the same epoch (led). send_op: the send."""
     answers = events.filter(NAMES_LEADER).select(
         *KEY, "op_id", led="leader_epoch", begun_ns="t_invoke_ns", over_ns="t_complete_ns"
     )

@@ -90,7 +90,8 @@ class OffsetGaps(Checker):
 
 
 def in_raw_reads(events: pl.LazyFrame) -> pl.LazyFrame:
-    """Return records read raw after another, in logs that are not compacted."""
+    """Return the records that a raw read shows after another record, in logs that are not
+    compacted."""
     after_another = raw_records(events).filter(pl.col("before").is_not_null())
     return after_another.join(compactable(events), on=KEY, how="anti")
 

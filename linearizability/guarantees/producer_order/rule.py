@@ -30,10 +30,10 @@ class ProducerOrder(Checker):
     refused; the first is then sent again after it, in a new epoch (KIP-360). The leader knew the
     producer if raw reads show an earlier record of its id. If no raw read shows the two records,
     the leader knew it if an earlier operation of the same process and session was acknowledged and
-    none had failed. Jepsen's clients send a record only when the one before is acknowledged. Values
-    that were sent twice, and records whose place is unknown, are not judged. Source: KIP-98,
-    Idempotent Producer Guarantees. Jepsen: nonmonotonic-send and its internal twin. Counted:
-    records after another one.
+    none had failed or has an unknown outcome. Jepsen's clients send a record only when the one
+    before is acknowledged. Values that were sent twice, and records whose place is unknown, are not
+    judged. Source: KIP-98, Idempotent Producer Guarantees. Jepsen: nonmonotonic-send and its
+    internal twin. Counted: records after another one.
     """
 
     name: ClassVar[str] = "producer_order"
@@ -98,8 +98,8 @@ def within_operations(events: pl.LazyFrame) -> pl.LazyFrame:
     """Return each record sent by an idempotent producer with the one (before, value_before) that
     the same operation sent to the same partition before it. Values sent twice, refused sends and
     records of unknown place are left out. went_well_before: an earlier operation of the same
-    process and session was acknowledged there, and no earlier one failed. producer_id,
-    producer_before: the producer ids of the two, from raw reads, or null."""
+    process and session was acknowledged there, and no earlier one failed or has an unknown outcome.
+    producer_id, producer_before: the producer ids of the two, from raw reads, or null."""
     acked_at = pl.when(ACKNOWLEDGED).then(pl.col("offset"))
     producer = [*KEY, "process", "session"]
     failed_first = pl.col("op_id").filter(pl.col("type") != Type.OK.value).min().over(producer)

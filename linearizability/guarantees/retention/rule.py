@@ -164,11 +164,12 @@ class Retention(Checker):
 
 def limits(events: pl.LazyFrame) -> pl.LazyFrame:
     """Return the retention limits of each partition with topic rows: retention_ms, the shortest, or
-    FOR_EVER; by_size and retention_bytes, the smallest; clock_ms, the wall-clock time at which the
-    history's clock was 0; late_ms, the time after a record by which its segment must be deleted at
-    the latest; first_ms, the first time at which a broker looks for old segments; and by_append and
-    ever_by_append, whether all or some of the settings let the broker set the timestamps. late_ms
-    is null if any row lacks the settings for it, clock_ms if no row tells the wall clock."""
+    FOR_EVER; by_size, whether size limits the log, and retention_bytes, the smallest such limit or
+    null; clock_ms, the wall-clock time at which the history's clock was 0; late_ms, the time after
+    a record by which its segment must be deleted at the latest; first_ms, the first time at which a
+    broker looks for old segments; and by_append and ever_by_append, whether all or some of the
+    settings let the broker set the timestamps. late_ms is null if any row lacks the settings for
+    it, clock_ms if no row tells the wall clock."""
     deletes = setting("cleanup.policy").fill_null("delete").str.contains("delete")
     by_time = _number("retention.ms").fill_null(RETENTION_MS)
     retention_ms = pl.when(deletes & (by_time >= 0)).then(by_time)
@@ -196,8 +197,8 @@ def limits(events: pl.LazyFrame) -> pl.LazyFrame:
 def _delay_and_late_ms() -> tuple[pl.Expr, pl.Expr]:
     """Return two expressions for topic rows: how long a broker waits after its start before it
     looks for old segments (30 s by default), and how long after a record its segment must be
-    deleted at the latest, null if the row lacks the settings or its policy is not `delete` alone by
-    time."""
+    deleted at the latest, or null if the row lacks the settings, its policy is not `delete` alone,
+    or no time limits it."""
     by_time = _number("retention.ms").fill_null(RETENTION_MS)
     parts_ms = (by_time, _number("segment.ms"), _number("log.retention.check.interval.ms"))
     alone = setting("cleanup.policy") == "delete"  # compacted ones are looked at by the cleaner
@@ -222,8 +223,8 @@ def _number(name: str) -> pl.Expr:
 
 def deleted(events: pl.LazyFrame) -> pl.LazyFrame:
     """Return every acknowledged record below a log start that a broker answered, with the lowest
-    such log start; leave out partitions that delete by size. age_ms: the greatest age it can have
-    had at that answer (null: unknown); deletable: an earlier DeleteRecords may have deleted it."""
+    such log start; leave out partitions that delete by size. age_ms: its greatest possible age at
+    that answer (null: unknown); deletable: whether an earlier DeleteRecords may have deleted it."""
     told = (
         events.filter(pl.col("log_start").is_not_null() & pl.col("t_complete_ns").is_not_null())
         .sort("t_complete_ns", "op_id")
@@ -332,7 +333,7 @@ def overdue(events: pl.LazyFrame) -> pl.LazyFrame:
 
 def stalled(answers: pl.LazyFrame) -> pl.LazyFrame:
     """Return, for each partition, the longest time in which no leader answered before the final
-    phase (stalled_ms), counted as STALLED_MS_MAX at most; null with fewer than two answers."""
+    phase (stalled_ms), counted as STALLED_MS_MAX at most, or null with fewer than two answers."""
     since_ns = pl.col("t_complete_ns") - pl.col("t_invoke_ns").shift(1).over(KEY)
     return (
         answers.filter(~IS_FINAL & pl.col("t_complete_ns").is_not_null())
@@ -344,8 +345,8 @@ def stalled(answers: pl.LazyFrame) -> pl.LazyFrame:
 
 
 def shortened(events: pl.LazyFrame) -> pl.LazyFrame:
-    """Return whole reads of logs that became shorter than retention.bytes although nothing else can
-    have shortened them; their leader was never replaced."""
+    """Return the answers of first leaders whose log is shorter than retention.bytes and begins
+    above offset 0, although neither time nor DeleteRecords nor compaction can have shortened it."""
     by_size = limits(events).filter("by_size").select(*KEY, "retention_ms", "retention_bytes")
     return (
         events.filter(IS_LEADER_ANSWER & pl.col("size_bytes").is_not_null() & IS_OK)

@@ -204,7 +204,7 @@ def _late_ms(settings: dict[str, str]) -> int | None:
 
 def _ahead_ms(rows: list[Row], place: Any, told: list[tuple[dict[str, str], Row]]) -> int:
     """Return the longest time in milliseconds by which a sender set a timestamp ahead of the wall
-    clock, 0 if none did, or if the broker replaced all of them."""
+    clock. Return 0 if none did, or if the broker replaced all of them."""
     if all(_by_append(s) for s, _ in told):
         return 0
     ahead = [

@@ -78,7 +78,7 @@ def _ended_at(lost: Row) -> int:
 
 
 def _first_sent_after(rows: list[Row], place: Any, lost_ns: int) -> int:
-    """Return the lowest offset of a record that was sent after this time, NEVER if there is
+    """Return the lowest offset of a record that was sent after this time, or NEVER if there is
     none."""
     sent: dict[int, int] = {}
     for row in rows:
@@ -130,8 +130,8 @@ def _proofs(
 
 def _known(rows: list[Row], place: Any, committed: bool) -> dict[int, tuple[int, int, Any]]:
     """Return offset -> (the time since which its record was known to be there, the operation that
-    showed it, its value); committed: to be readable under read_committed. Leave out records that
-    retention or compaction may have removed."""
+    showed it, its value); committed: whether it must be readable under read_committed. Leave out
+    records that retention or compaction may have removed."""
     here = [row for row in rows if row["place"] == place]
     shown: list[tuple[int, tuple[int, int, Any]]] = []
     for row in here:
@@ -165,7 +165,7 @@ def _known(rows: list[Row], place: Any, committed: bool) -> dict[int, tuple[int,
 
 def _open_until(rows: list[Row], here: list[Row], record: Row) -> Iterator[int]:
     """Yield the end times of the transactions that may have records at or before the place of this
-    acknowledged one, its own included; NEVER for one without an acknowledged end."""
+    acknowledged one, its own included. Yield NEVER for one without an acknowledged end."""
     for row in here:
         if row["f"] != "send" or row["type"] == "fail" or row["txn"] is None:
             continue

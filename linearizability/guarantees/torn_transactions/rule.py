@@ -71,7 +71,8 @@ class TornTransactions(Checker):
 
 
 def _place(suffix: str) -> pl.Expr:
-    """Return a record's location in words; leave the offset out if it is unknown."""
+    """Return a record's location in words; leave the offset out if it is unknown. suffix: the end
+    of the names of its columns."""
     offset = pl.format("at offset {} of ", f"offset{suffix}").fill_null("of ")
     return pl.concat_str(offset, pl.format("{}-{}", f"topic{suffix}", f"partition{suffix}"))
 

@@ -18,8 +18,8 @@ VOUCHED = ACKS_ALL & (
 """The condition on sends that must be delivered: plain ones with an offset, and those of a
 transaction whose commit proves them, even without a known offset."""
 TOLD = VOUCHED & ~IS_DECIDED
-"""The condition on such sends whose commit was acknowledged. (If only another record shows that the
-transaction was committed, `torn_transactions` reports it.)"""
+"""The condition on such sends, without those of transactions that only another record shows to be
+committed (`torn_transactions` reports these)."""
 
 
 class UnseenWrites(Checker):

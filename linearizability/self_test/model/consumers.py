@@ -119,7 +119,8 @@ def poll(world: World, reader: Consumer, failures: float = FAILURES) -> Steps:
     """Poll once, and write its rows. Return whether the reader can continue: False after a poll of
     unknown outcome, whose position is unknown, and perhaps the delivered records as well. Records
     of a failed poll count as delivered, and the reader then continues from its position before the
-    poll. failures: the share of polls that fail or end unknown."""
+    poll. Half of the other polls commit the new positions (`reader.committed`). failures: the share
+    of polls that fail or end unknown."""
     rng = world.rng
     operation = reader.operation()
     before = dict(reader.positions)

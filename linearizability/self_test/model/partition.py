@@ -15,7 +15,7 @@ from typing import NamedTuple
 
 
 class Dress(NamedTuple):
-    """The fields of a record besides its value; key: only if the topic is compacted."""
+    """The fields of a record besides its value. It has a key only if the topic is compacted."""
 
     key: str | None = None
     tombstone: bool | None = None

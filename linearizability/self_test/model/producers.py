@@ -106,8 +106,8 @@ def send(
 
 
 def _produce(world: World, producer: Producer, partition: Partition, values: list[int]) -> Steps:
-    """Send a batch in up to three attempts. Return (outcome, base offset), the offset None unless
-    it is acknowledged. A batch of unknown outcome may arrive later."""
+    """Send a batch in up to three attempts. Return (outcome, base offset); the offset is None
+    unless the leader has acknowledged it. A batch of unknown outcome may arrive later."""
     rng = world.rng
     entries = producer.entries(partition, values)
     reached = False
