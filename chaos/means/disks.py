@@ -343,7 +343,7 @@ def _run(program: str, *arguments: str | Path) -> None:
 
 
 def _at_exit() -> None:
-    """When this process exits, thaw its disks, kill its child processes, which may use the disks,
+    """Thaw this process's disks when it exits, kill its child processes, which may use the disks,
     and then remove the disks. Ignore a disk that cannot be removed."""
     with _lock:
         disks = [disk for disk in _living.values() if disk._owner == os.getpid()]
