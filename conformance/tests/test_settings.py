@@ -206,7 +206,7 @@ def test_auto_creation_is_asked_of_the_broker(told: Told, wire: Wire) -> None:
     with pytest.raises(Unsupported, match="is false here"):
         require_auto_creation(wire)
     del told.settings["auto.create.topics.enable"]
-    with pytest.raises(Unsupported, match="is not told here"):
+    with pytest.raises(Unsupported, match="is not revealed by the broker"):
         require_auto_creation(wire)
     told.settings["auto.create.topics.enable"] = "true"
     require_auto_creation(wire)

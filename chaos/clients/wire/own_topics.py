@@ -176,7 +176,7 @@ async def _check_served(bootstrap: str) -> None:
     try:
         for api in MARKED_BY:
             if not await cluster.serves(api):
-                raise WireError(f"the cluster does not serve {api.name}, needed to mark topics")
+                raise WireError(f"the cluster does not serve {api.name}")
     finally:
         cluster.close()
 
