@@ -21,7 +21,7 @@ START_S = 10.0
 
 
 async def relay(source: StreamReader, sink: StreamWriter) -> None:
-    """Forward bytes from `source` until it ends or a connection fails; then close `sink`."""
+    """Forward all bytes of `source` to `sink` until one of them ends, and then close `sink`."""
     with suppress(OSError):
         while data := await source.read(CHUNK_BYTES):
             sink.write(data)

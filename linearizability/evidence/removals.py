@@ -37,7 +37,7 @@ def setting(name: str) -> pl.Expr:
 ALLOWS_UNCLEAN = IS_TOPIC & (
     setting("unclean.leader.election.enable").str.to_lowercase() == "true"
 ).fill_null(False)
-"""Whether the row lets its topic elect leaders that are not in sync."""
+"""The condition on a topic row that allows the election of leaders that are not in sync."""
 IS_COMPACTED = setting("cleanup.policy").str.contains("compact").fill_null(False)
 """Whether a topic row allows compaction."""
 

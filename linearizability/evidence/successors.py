@@ -130,12 +130,10 @@ def succeeded(events: pl.LazyFrame) -> pl.LazyFrame:
     told = collect(rows.sort("t_invoke_ns", "op_id"))
     if collect(events.filter(ALLOWS_UNCLEAN).select(pl.len())).item():
         told = told.clear()
-    found = pl.LazyFrame(list(_successors(list(_turns(told)))), schema=SUCCESSORS, orient="row")
+    found = pl.LazyFrame(
+        list(_successors([Turn(*row) for row in told.iter_rows()])), schema=SUCCESSORS, orient="row"
+    )
     return found.with_columns(kind=pl.lit(SUCCEEDED))
-
-
-def _turns(told: pl.DataFrame) -> Iterator[Turn]:
-    return (Turn(*row) for row in told.iter_rows())
 
 
 def _successors(turns: list[Turn]) -> Iterator[Successor]:

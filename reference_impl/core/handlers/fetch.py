@@ -196,8 +196,7 @@ class PendingFetch:
 
     def _read_one(self, wanted: Wanted, reading: Reading) -> Struct:
         """Return the row of one partition, count its records in `reading`, and note how far a
-        follower is (`_note_follower`). Raise Refused if this broker cannot serve it to the
-        reader."""
+        follower is. Raise Refused if this broker cannot serve the partition to the reader."""
         params, isolation = wanted.params, self.request.body.isolation_level
         by_id = self.request.api_version >= TOPIC_IDS_SINCE
         topic_id = wanted.topic_id if by_id else None

@@ -277,5 +277,6 @@ def test_a_signal_ends_all_nodes_cleanly(tmp_path: Path) -> None:
 def test_nodes_end_with_a_parent_that_is_killed(tmp_path: Path) -> None:
     with running(tmp_path, *TWO_NODES) as (parent, _):
         children = children_of(parent.pid)
+        assert len(children) == 2
         parent.kill()
         wait_for_end(children)
