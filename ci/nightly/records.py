@@ -100,12 +100,10 @@ class Store:
         damaged."""
         return [Night.read(file) for file in sorted(self.home.glob(f"nights/*/{FILE}"))]
 
-    def keep_history(self, run: Path, target: str, started: str) -> Path | None:
+    def keep_history(self, run: Path, target: str, started: str) -> Path:
         """Link a run's history into the folder of its date and target, where Spark reads it. Return
         the new path. Raise HistoryError if the run has no history."""
         source = history_file(run)
-        if not source.is_file():
-            return None
         partition = f"date={started[:10]}/target={_plain(target)}"
         kept = self.home / "histories" / partition / f"{run.name}.parquet"
         kept.parent.mkdir(parents=True, exist_ok=True)

@@ -42,7 +42,6 @@ def test_histories_are_found_by_date_and_target(store: Store) -> None:
         rows = [{"f": "send", "topic": "t", "partition": 0, "value": n} for n in range(day)]
         history.write(run / "history.parquet", history.frame(rows))
         kept = store.keep_history(run, target, f"2026-01-0{day}T02:00:00")
-        assert kept is not None
         assert kept.stat().st_ino == (run / "history.parquet").stat().st_ino
     files = str(store.home / "histories/**/*.parquet")
     counted = pl.scan_parquet(files, hive_partitioning=True, try_parse_hive_dates=False)
