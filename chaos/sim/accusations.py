@@ -128,7 +128,8 @@ def _of(heard: Heard, transactional_id: str) -> Iterator[Written]:
 
 
 def _is_open(one: Written, at_us: int) -> bool:
-    """Return whether the record's request was still without an answer at this time."""
+    """Return whether the record's request was under way at this time: sent before, and answered
+    after it. Return False for a request that was never answered."""
     return one.code is not None and one.sent_us <= at_us < one.answered_us
 
 

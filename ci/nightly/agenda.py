@@ -82,7 +82,8 @@ class Agenda:
 
 
 def is_cheap(one: Expectation) -> bool:
-    """Return whether the scenario may run at the same time as others."""
+    """Return whether any number of such scenarios may run at the same time. Of the others only one
+    runs at a time, though beside cheap ones."""
     return family_of(one.scenario.target) in CHEAP
 
 

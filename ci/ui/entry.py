@@ -262,7 +262,8 @@ def _text(facts: Mapping[str, Any], key: str) -> str:
 
 
 def encodable(text: str) -> str:
-    """Return the text without lone surrogates, which JSON may contain but UTF-8 cannot encode."""
+    """Return the text with "?" for each lone surrogate, which JSON may contain but UTF-8 cannot
+    encode."""
     return text.encode(errors="replace").decode()
 
 

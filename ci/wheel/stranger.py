@@ -74,8 +74,10 @@ class Stranger:
             said = (error.stdout or b"").decode(errors="replace")[-3000:]
             raise WalkFailed(f"`{line}` did not end within {TIMEOUT_S:g} s:\n{said}") from error
         said = f"{done.stdout[-3000:]}\n{done.stderr[-3000:]}"
-        if done.returncode != status or "Traceback (most recent call last)" in done.stderr:
+        if done.returncode != status:
             raise WalkFailed(f"`{line}` ended with {done.returncode}, not {status}:\n{said}")
+        if "Traceback (most recent call last)" in done.stderr:
+            raise WalkFailed(f"`{line}` ended with {status}, but printed a traceback:\n{said}")
         return done.stdout, time.monotonic() - began
 
     def seconds_until(self, line: str, sign: str) -> float:

@@ -210,7 +210,7 @@ class ShareMember:
     def try_to_acknowledge(self, *acks: Struct, partition: int = 0, **changed: Any) -> Struct:
         """Send ShareAcknowledge for one partition of the first topic. Return the answer, which may
         be an error; without one, the session epoch rises, and Deviation is raised if the lock's
-        time (v2) is not that of the last fetch."""
+        time (v2) is not that of the last fetch. changed: fields of the request to set otherwise."""
         fields: dict[str, Any] = {
             "group_id": self.group,
             "member_id": self.member_id,

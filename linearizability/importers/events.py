@@ -229,7 +229,7 @@ def _check_client(raw: dict[str, Any], line: int, source: str) -> None:
         )
     elif f in WITHOUT_RECORDS and names_records(value):
         raise HistoryError(
-            f"{source}: line {line}: 'f' {shown(f)} may not name records; "
+            f"{source}: line {line}: the value of 'f' {shown(f)} may not name records; "
             f"'f' must be one of {', '.join(WITH_MICRO_OPERATIONS)}"
         )
 

@@ -281,5 +281,5 @@ def rebalanced_keys(event: Event, places: Places) -> set[int]:
         isinstance(entry, dict) and isinstance(entry.get("keys") or [], list) for entry in log
     )
     if not is_sound:
-        raise event.refuse("'rebalance-log' must be a list of maps with 'keys'")
+        raise event.refuse("'rebalance-log' must be a list of maps whose 'keys' are lists")
     return {places.number(key, event) for entry in log for key in entry.get("keys") or []}

@@ -259,8 +259,10 @@ def _served(gaps: pl.DataFrame, asked_ns: int) -> Served:
 
 
 def _gaps(within: pl.DataFrame, began_ns: int, ended_ns: int, start_ns: int) -> Iterator[Gap]:
-    """Yield the gaps of at least GAP_NS between successes, before the first and after the last, in
-    order of time, while clients asked. within: time and operation of each success."""
+    """Yield the gaps of at least GAP_NS, in order of time: between successes, from began_ns to the
+    first success, and from the last one to ended_ns. within: time and operation of each success.
+    began_ns, ended_ns: between which clients asked. start_ns: from which gaps count their
+    seconds."""
     long = within.select(
         before="t_complete_ns",
         before_op="op_id",

@@ -54,7 +54,8 @@ def _in_tls(connection: socket.socket, access: Access, host: str) -> socket.sock
     except ssl.SSLError as error:
         reason = (error.reason or "no handshake").lower().replace("_", " ")
         raise AccessError(
-            f"{host} and this client found no common TLS version or cipher ({reason})"
+            f"the TLS handshake with {host} failed ({reason}); give a listener that speaks TLS, and"
+            " a TLS version, a cipher and, if it asks for one, a certificate that it accepts"
         ) from error
 
 
