@@ -33,7 +33,10 @@ def addresses(text: str) -> list[Address]:
     for part in text.split(","):
         match = _ADDRESS.fullmatch(part.strip())
         if match is None or not 1 <= int(match["port"]) <= 65_535:
-            raise TargetError(f"{part.strip()!r} is not an address; write host:port[,host:port]")
+            raise TargetError(
+                f"{part.strip()!r} is not an address; write host:port[,host:port], with a port from"
+                " 1 to 65535"
+            )
         found.append((match["host"].strip("[]"), int(match["port"])))
     return found
 

@@ -70,7 +70,7 @@ def attack(
     from conformance.target.examination import Examined
 
     if seconds is not None and (frames or steps):
-        raise UsageError("conform: give one of --fuzz, --frame and --steps")
+        raise UsageError("conform: --fuzz excludes --frame and --steps; leave out one or the other")
     if any(not re.fullmatch(r"([0-9a-f]{2})+", frame) for frame in frames):
         raise UsageError("--frame: give the bytes of a request, without its size, in hex")
     check_writable("--out", attacked.out)

@@ -43,8 +43,8 @@ def nightly(
     ] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print the --plan as JSON.")] = False,
 ) -> None:
-    """Run canaries, regressions and the matrix of scenarios, judged by Spark; print summary and
-    trend."""
+    """Fuzz and kill the reference broker if it is a target; then run canaries, regressions and the
+    matrix of scenarios, judged by Spark where Java is found; print summary and trend."""
     from ci.nightly import planned, run_nightly
 
     own = [chosen_target(None, cluster)] if cluster else None

@@ -83,7 +83,8 @@ class Job:
         self._repeat(say)
 
     def _end(self) -> None:
-        """Shut the process down cleanly, if it has not ended by itself."""
+        """Ask the process to end by closing its input, and kill it if it has not ended after
+        END_TIMEOUT_S. Do nothing if it has ended by itself."""
         self._close_input()
         try:
             self.process.wait(END_TIMEOUT_S)

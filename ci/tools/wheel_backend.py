@@ -135,8 +135,9 @@ def stage(folder: Path) -> None:
 
 
 def _left_out(folder: str, names: list[str]) -> set[str]:
-    """Return the names that shutil.copytree must leave out: tests, but not conformance cases, which
-    users run."""
+    """Return the names that shutil.copytree must leave out of the wheel: tests (conformance cases
+    are not among them, since users run them), caches, READMEs, and the folders of ci that only a
+    checkout uses."""
     ignored = shutil.ignore_patterns(*IGNORED)(folder, names)
     left_out = FOR_THE_CHECKOUT if Path(folder) == ROOT / "ci" else frozenset()
     return ignored | ({"tests", *left_out} & set(names))

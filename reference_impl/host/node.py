@@ -98,7 +98,8 @@ class Answerable(Protocol):
         """From now on, read SASL tokens without a request header."""
 
     def admit(self) -> None:
-        """From now on, read requests of any size."""
+        """From now on, read requests instead of SASL tokens, and up to socket.request.max.bytes
+        instead of the smaller limit before authentication."""
 
 
 class NodeHost:

@@ -70,9 +70,9 @@ class Layout:
         return ",".join(joined(self.address(node, CLIENT)) for node in self.numbers())
 
     def settings(self, node: int, given: Mapping[str, str]) -> dict[str, str]:
-        """Return the settings of a node: the layout's own, replaced by those that are given for all
-        nodes, in which "{node}" becomes its number. Raise TargetError for a given setting that the
-        layout decides."""
+        """Return the settings of a node: the layout's defaults, replaced by those that are given
+        for all nodes, in which "{node}" becomes its number. Raise TargetError if one of OWN_KEYS
+        is given, which only the layout may set."""
         if added := [key for key in OWN_KEYS if key in given]:
             raise TargetError(f"the simulator sets {added[0]} for each node; leave it out")
         listeners = self.listeners(node)

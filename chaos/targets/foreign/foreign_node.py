@@ -58,8 +58,9 @@ class ForeignProcess:
         return found[0] if found is not None else 0
 
     def _found(self) -> tuple[int, str] | None:
-        """Return the process's pid and start time, or None. A pid file may outlive its process, and
-        the pid may then belong to another process, which must not be touched."""
+        """Return the process's pid and start time. Return None if no pid is known, no such process
+        runs, or the start time differs from that last seen for this pid: the pid then belongs to
+        another process, which must not be touched. The first call cannot tell this."""
         pid = self._told()
         started = guard.start_time(pid) if pid > 0 else None
         if started is None:

@@ -243,8 +243,8 @@ class PartitionLog(ReadableLog):
     def retire_segments_below(self, offset: int) -> None:
         """Remove closed segments that lie wholly below an offset, the oldest first, and not more
         than RETIRED_AT_ONCE: each costs four syncs of the directory. `retire_more` removes the
-        others. The files are deleted later. After a failure remove no more: without the segments
-        after it, the one that stayed would begin a log with a gap."""
+        others. The files are deleted later. Raise StorageError after a failure and remove no more:
+        without the segments after it, the one that stayed would begin a log with a gap."""
         self._flush_state.check()
         with self._flush_state.lost_by_failure():
             for segment in islice(self._segments.take_below(offset), RETIRED_AT_ONCE):

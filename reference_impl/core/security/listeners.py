@@ -186,7 +186,7 @@ def _sasl(name: str, settings: _Settings) -> Sasl:
         module = jaas.parsed(key, text)
         expected = PLAIN_MODULE if mechanism == PLAIN else SCRAM_MODULE
         if module.name != expected:
-            raise BadConfig(f"{key}: the login module of {mechanism} is {expected}")
+            raise BadConfig(f"{key}: the login module of {mechanism} must be {expected}")
         if mechanism == PLAIN:
             users = {k: v for k, v in module.options.items() if k.startswith("user_")}
             passwords = {key.removeprefix("user_"): password for key, password in users.items()}

@@ -80,7 +80,7 @@ def test_a_protocol_may_be_a_name_and_controllers_are_left_alone() -> None:
         ),
         (
             SASL | {"listener.name.out.plain.sasl.jaas.config": f"{SCRAM_MODULE} required;"},
-            "the login module of PLAIN is",
+            "the login module of PLAIN must be",
         ),
         (SASL | {"listener.name.out.plain.sasl.jaas.config": "nonsense"}, "ended by a semicolon"),
         (SASL | {"listener.name.out.plain.connections.max.reauth.ms": "soon"}, "number"),

@@ -358,8 +358,8 @@ class Connection(asyncio.Protocol):
             self._broken = str(error)
 
     def _pause_or_resume(self) -> None:
-        """Stop reading while requests wait here, which limits a client that pipelines, and while this
-        connection is muted, held, or waits for the server to take in more; else resume."""
+        """Stop reading while requests wait here, which limits a client that pipelines, and while
+        this connection is muted, held, or waits for the server to take in more; else resume."""
         is_muted = self._muted is not None
         is_full = bool(self._frames) or is_muted or self._must_wait or self._is_held
         if is_full == self.is_paused or self._transport is None or self._transport.is_closing():

@@ -107,8 +107,8 @@ def changed(
 
 
 def without(controller: Controller, broker: int) -> Iterator[Struct]:
-    """Yield the records by which a broker leaves every ISR and leads nothing: it is fenced, stops,
-    or is no longer registered."""
+    """Yield the records by which a broker that is fenced, stops, or is no longer registered leads
+    nothing and leaves every ISR, except, without ELR, one in which it is alone."""
     yield from after(controller, Event(gone=broker), lambda state: broker in state.isr)
 
 
