@@ -101,8 +101,8 @@ def proofs_markdown(proofs: Sequence[Proof]) -> str:
 
 
 def proofs_json(proofs: Sequence[Proof]) -> str:
-    """Return the probes' results as JSON: fault, backend, outcome, and the times in
-    milliseconds."""
+    """Return the probes' results as JSON: fault, kind of cluster (`ground`), outcome, what was
+    observed (`detail`), and the times in milliseconds."""
     rows = [
         {
             "fault": proof.probe.fault.__name__,

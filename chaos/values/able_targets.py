@@ -30,7 +30,8 @@ class PreloadTarget(Protocol):
 
 @runtime_checkable
 class SizedTarget(Protocol):
-    """A target with a fixed number of nodes: a running cluster that its owner describes."""
+    """A target with a fixed number of nodes: a running cluster that its owner describes, or one of
+    the kind `mixed`."""
 
     nodes: int
 

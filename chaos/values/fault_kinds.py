@@ -98,8 +98,8 @@ CUT_FAULTS: frozenset[type[Fault]] = frozenset(
 )
 
 LINK_FAULTS: frozenset[type[Fault]] = CUT_FAULTS | TOXIC_FAULTS | {DelayAnswers}
-"""The faults that need a target started with `proxied`; CUT_FAULTS also work with network
-namespaces."""
+"""The faults that need a target started with `proxied`; CUT_FAULTS and SlowLinks also work with
+network namespaces."""
 
 DISK_FAULTS: frozenset[type[Fault]] = frozenset(
     {DiskStall, DiskFull, DiskReadOnly, DiskDead, PowerLoss}

@@ -363,9 +363,10 @@ class Target(Protocol):
         config: Mapping[str, str] | None = None,
         proxied: bool = False,
     ) -> Cluster:
-        """Start nodes and wait until they are ready. proxied: route every link through toxiproxy,
-        so that links can be cut. Raise TargetError, whose message is one sentence that says what to
-        do, if that fails."""
+        """Start nodes and wait until they are ready. directory: where they keep data and logs.
+        config: settings of the brokers. proxied: route every link through toxiproxy, so that links
+        can be cut. Raise TargetError, whose message is one sentence that says what to do, if that
+        fails."""
         ...
 
 

@@ -28,7 +28,7 @@ class Recorder(Protocol):
         context: Mapping[str, Any],
     ) -> None:
         """Record that an operation begins. If it never completes, its outcome in the history is
-        INFO."""
+        INFO. context: further columns of its rows."""
         ...
 
     def record(
