@@ -54,8 +54,9 @@ def remove_and_mark_children() -> None:
 
 
 def remove() -> None:
-    """Remove everything that dead owners left, and say on standard error what was removed or
-    repaired. Nothing of a living owner is touched."""
+    """Remove everything that dead owners left, repair foreign nodes that they left paused or ended,
+    and say on standard error what was removed or repaired, and which nodes could not be repaired.
+    Touch nothing of a living owner."""
     disks.thaw_leftovers()
     ended = processes.end_leftovers()
     contained = containers.remove_leftovers()  # before the disks, which they use
@@ -79,6 +80,6 @@ def remove() -> None:
             "removed what an earlier, killed command had left behind:"
             f" {len(ended)} process(es), {len(removed)} disk(s),"
             f" {networks} network namespace(s),"
-            f" {contained} container(s), networks and volumes of Docker",
+            f" {contained} container(s) and network(s) of Docker",
             file=sys.stderr,
         )

@@ -266,7 +266,8 @@ class Links:
             time.sleep(0.05)
         last_words = self._child.last_words()
         raise LinkError(
-            f"toxiproxy does not start at {joined(self._api)}; its last words: {last_words}"
+            f"toxiproxy does not start at {joined(self._api)}: {last_words or 'it said nothing'};"
+            " see `touchstone doctor`"
         )
 
     def _is_up(self) -> bool:

@@ -21,7 +21,8 @@ class HeldProcess:
     """A process, held by a descriptor for as long as this object exists."""
 
     def __init__(self, pid: int) -> None:
-        """Open a descriptor of the process (pidfd). Raise OSError if there is no such process."""
+        """Open a descriptor of the process (pidfd). Raise OSError if there is no such process, and
+        AttributeError if the system has no such descriptors."""
         self.pid = pid
         self._descriptor = os.pidfd_open(pid)
 

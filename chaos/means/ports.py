@@ -60,7 +60,8 @@ def is_free(host: str, port: int) -> bool:
 
 def free_ports(count: int, host: str = "127.0.0.1") -> list[int]:
     """Return distinct ports, chosen at random, on which nothing listens. Host 0.0.0.0 means: not on
-    any address. Raise NoFreePort if not enough are found in ATTEMPTS_MAX tries."""
+    any address. Raise NoFreePort if not enough are found in ATTEMPTS_MAX tries, or if
+    TOUCHSTONE_PORTS is not a range of ports."""
     chosen: list[int] = []
     chosen_from = allowed()
     system_random = random.SystemRandom()  # parallel runs must not choose alike

@@ -28,8 +28,8 @@ LOOPBACK = "127.0.0.1"
 
 
 class ContainerError(TargetError):
-    """Docker refuses a request, or is not set up as needed. The message is one sentence with what
-    to do."""
+    """Raised if Docker refuses a request, or is not set up as needed. The message is one sentence
+    with Docker's reason, or with what to do."""
 
 
 class DaemonLost(ContainerError, TargetLost):

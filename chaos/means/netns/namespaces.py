@@ -240,17 +240,21 @@ def _run(command: Sequence[str], text: str = "") -> None:
             check=False,
         )
     except subprocess.TimeoutExpired as error:
-        raise LinkError(f"{name} did not end within {COMMAND_TIMEOUT_S:g} s: {given}") from error
+        raise LinkError(
+            f"{name} did not end within {COMMAND_TIMEOUT_S:g} s ({given}); see `touchstone doctor`"
+        ) from error
     except OSError as error:
-        raise LinkError(f"{command[0]} cannot be run: {error.strerror}") from error
+        raise LinkError(
+            f"{command[0]} cannot be run: {error.strerror}; see `touchstone doctor`"
+        ) from error
     if done.returncode != 0:
         said = done.stderr.strip() or f"exit status {done.returncode}"
-        raise LinkError(f"{name} failed: {said} ({given})")
+        raise LinkError(f"{name} failed: {said} ({given}); see `touchstone doctor`")
 
 
 def _at_exit() -> None:
-    """End the nodes, then remove the namespaces: a namespace exists as long as a process runs in
-    it."""
+    """Kill this process's children, if it has made namespaces, then remove the namespaces: a
+    namespace exists as long as a process runs in it."""
     with _lock:
         mine = [one for one in _living.values() if one._owner == os.getpid()]
     if mine:

@@ -22,7 +22,7 @@ WAIT_S = 1.0
 POLL_S = 0.001
 
 _BLOCK = struct.Struct("=qqqqii")
-"""The layout of `struct control` in shim.c."""
+"""The layout of the first six fields of `struct control` in shim.c."""
 _HELD = struct.Struct("=i")
 _HELD_AT, _WAITING_AT = 32, 36
 _FAILS = struct.Struct("=i")

@@ -96,9 +96,9 @@ class Medium:
             _erase(path, [(start, min(end, size)) for start, end in ranges if start < size])
 
     def tear(self, how: str, rng: Random) -> None:
-        """Keep some of the unsynced bytes, drop the others or overwrite them with zeros, and count
-        what is left as synced. how: which to keep, as in the fault TornWrites. The node's processes
-        must have ended."""
+        """Keep some of the unsynced bytes, drop the others or overwrite them with zeros, overwrite
+        the data of failed syncs, too, and count what is left as synced. how: which bytes to keep,
+        as in the fault TornWrites. The node's processes must have ended."""
         tails = self.tails()
         largest = max(tails, key=lambda tail: tail.size - tail.synced, default=None)
         for tail in tails:
@@ -112,8 +112,8 @@ class Medium:
         self.settle()
 
     def lose_names(self) -> None:
-        """Drop every unsynced byte, and every file or directory whose name was never synced, and
-        count what is left as synced. The node's processes must have ended."""
+        """Delete every file or directory whose name was never synced, and of the others lose what
+        `lose_power` loses; count what is left as synced. The node's processes must have ended."""
         self._read_ledger()
         for path in sorted(self.root.rglob("*")):
             if str(path) not in self._names and path.exists():
