@@ -28,15 +28,16 @@ CALM, HOLD = (1.0, 3.0), (2.0, 6.0)
 
 
 class SlowNetwork:
-    """Delay all traffic, by less or more than session and request time-outs allow."""
+    """Delay what passes some links, by less or more than session and request time-outs allow."""
 
     name = "latency"
     faults: frozenset[type[Fault]] = frozenset({SlowLinks, Heal})
     nodes_min = 1
 
     def schedule(self, rng: Random) -> Iterator[tuple[float, Fault]]:
-        """Yield, without end, faults that delay one kind of a node's links by 50 ms to 1.5 s in
-        each direction, with a jitter of half of that, each followed by a heal."""
+        """Yield, without end, faults that delay one kind of links, of the leader, a follower or all
+        nodes, by 50 ms to 1.5 s in each direction, with a jitter of half of that, each followed by
+        a heal."""
 
         def blow() -> Fault:
             latency_ms = rng.choice((50, 200, 600, 1500))
@@ -54,8 +55,8 @@ class NarrowNetwork:
     nodes_min = 1
 
     def schedule(self, rng: Random) -> Iterator[tuple[float, Fault]]:
-        """Yield, without end, faults that limit one kind of a node's links to 1, 8 or 64 kilobytes
-        per second, each followed by a heal."""
+        """Yield, without end, faults that limit one kind of links, of the leader, a follower or all
+        nodes, to 1, 8 or 64 kilobytes per second, each followed by a heal."""
 
         def blow() -> Fault:
             return NarrowLinks(rng.choice(NODES), rng.choice((1, 8, 64)), rng.choice(WHERE))
@@ -90,8 +91,9 @@ class SlowCloses:
     nodes_min = 1
 
     def schedule(self, rng: Random) -> Iterator[tuple[float, Fault]]:
-        """Yield faults that delay the closing of every connection by 1 to 4 seconds, each followed
-        by one that resets the leader's connections at its next response, and by a heal."""
+        """Yield faults that delay the closing of connections with clients, or of those between
+        nodes, by 1 to 4 seconds, each followed by one that resets the leader's connections of that
+        kind at its next response, and by a heal."""
         while True:
             where = rng.choice(WHERE)
             yield rng.uniform(*CALM), SlowClose("all", rng.randrange(1000, 4000), where)

@@ -11,7 +11,8 @@ from chaos.values.faults import ClockJump, ClockSkew, Fault, Heal
 
 
 class JumpClock:
-    """Make a node's wall clock jump forward or back, and later jump to the right time."""
+    """Make a node's wall clock, or that of every node, jump forward or back, and later jump to the
+    right time."""
 
     name = "clock-jump"
     faults: frozenset[type[Fault]] = frozenset({ClockJump, Heal})

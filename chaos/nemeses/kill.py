@@ -9,7 +9,7 @@ from chaos.values.faults import CutClients, DelayAnswers, Fault, Heal, Kill
 
 
 class KillNode:
-    """Kill a node; every other time, hold its responses back first.
+    """Kill a node; every other time, hold the responses of all nodes back first.
 
     Held-back responses leave batches that were appended but not acknowledged. The connections are
     cut just before the kill, so that those responses are lost with the process and clients send the

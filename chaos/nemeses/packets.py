@@ -15,9 +15,10 @@ from chaos.values.faults import DropPackets, Fault, Heal, LosePackets
 
 
 class OneWayPackets:
-    """Lose all packets from one node to another, whichever of them opened the connection.
+    """Lose all packets in one direction, between two nodes or between one and all others, whichever
+    opened the connection.
 
-    The node is the leader, a follower or the controller. The node that still receives packets takes
+    One of the nodes is the leader or the controller. The node that still receives packets takes
     the other for alive, but its own responses do not arrive there.
     """
 
@@ -37,7 +38,7 @@ class OneWayPackets:
 
 
 class PacketLoss:
-    """Lose a share of the packets that reach one node, or any node."""
+    """Lose a share of the packets that reach one node, or every node."""
 
     name = "packet-loss"
     faults: frozenset[type[Fault]] = frozenset({LosePackets, Heal})

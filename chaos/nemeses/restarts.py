@@ -26,7 +26,7 @@ class RollingRestart:
 
     def schedule(self, rng: Random) -> Iterator[tuple[float, Fault]]:
         """Yield clean shutdowns of one node after another, each with a heal within a second; the
-        runner waits after each heal until all nodes answer."""
+        runner waits after each heal until all nodes answer, half a minute at most."""
         return rounds(rng, lambda: Shutdown("next"), (0.5, 3.0), (0.0, 1.0))
 
 
