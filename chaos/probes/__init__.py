@@ -1,10 +1,10 @@
 """Probes, in one literal table: each proves that a fault takes effect on a backend, and heals.
 
 Link faults are proved on three small nodes that only open and answer connections, with the same
-addresses and links as nodes of Apache Kafka; probes marked nightly run on Apache Kafka itself. The
-time to apply a fault is compared with a bound (kill, pause and clock 10 ms; links, stalls and other
-disk faults 50 ms; loss of power 1 s). A busy machine may be slower, which is shown but is no
-failure.
+addresses and links as nodes of Apache Kafka. Probes on Apache Kafka itself and probes in containers
+run only on request (`nightly`). The time to apply a fault is compared with a bound (kill, pause and
+clock 10 ms; links, stalls and other disk faults 50 ms; loss of power 1 s). A busy machine may be
+slower, which is shown but is no failure.
 
 To add one: write a function over a Site (frame.py shows how), and add a line here.
 """

@@ -96,7 +96,7 @@ def a_failed_sync_leaves_its_bytes_behind(site: Site) -> str:
 
 
 def a_write_fails_once(site: Site) -> str:
-    """Prove that one of many appends is refused during the fault, and that one succeeds after the
+    """Prove that at least one append is refused during the fault, and that one succeeds after the
     heal. Return what was seen."""
     address, refused, done = site.cluster.direct(1), list[str](), threading.Event()
     make_topic(address, TOPIC)

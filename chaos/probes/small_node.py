@@ -3,8 +3,9 @@
 `python small_node.py HOST:PORT …` listens at each address and answers lines:
 
     PING                      PONG
-    DIAL HOST PORT SECONDS    connects there, sends PING, and reports: answered, refused or silent
-    SEND HOST PORT SECONDS N  the same with N bytes first, and reports how many ms it took
+    DIAL HOST PORT SECONDS    connects there, sends PING, and reports: "answered MS" with the
+                              milliseconds that took, "refused" or "silent"
+    SEND HOST PORT SECONDS N  the same, with N bytes before the PING
 
 It runs without the rest of the project, so that it starts as fast as Python, in any network
 namespace.
