@@ -173,8 +173,8 @@ def first_facts(
     argv: Sequence[str],
     target_version: str | None = None,
 ) -> dict[str, Any]:
-    """Return the content of run.json at the beginning of a run. At its end, counts, problems and
-    `ended` are added."""
+    """Return the content of run.json at the beginning of a run. Its end fills in what is still
+    empty, such as counts, problems and `ended`, and adds costs and what the run showed."""
     commit, dirty = commit_of(REPOSITORY)
     return {
         "version": RUN_JSON_VERSION,

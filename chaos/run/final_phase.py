@@ -46,8 +46,9 @@ async def await_recovery(
     brokers: int,
     tell: Callable[[str], None],
 ) -> bool:
-    """Wait, within a bound, until all replicas are in sync; return whether they are. If not, note
-    the problem."""
+    """Wait until all brokers live, all partitions are led and all replicas are in sync, for
+    RECOVERY_TIMEOUT_S at most. Return whether it is so; if not, note that as a problem of the run.
+    tell: called with what is still awaited."""
     deadline = shared.world.monotonic() + RECOVERY_TIMEOUT_S
     while (reason := await health.why_not_well(topics, brokers)) is not None:
         if shared.world.monotonic() > deadline:
@@ -83,7 +84,8 @@ async def read_finally(
             await actor.close()
         if completion.outcome is not Outcome.OK:
             shared.problem(
-                f"the final read by {'raw' if raw else 'consumer'} did not finish: "
+                f"the final {type(operation).__name__}{' by the raw client' if raw else ''} did not"
+                " succeed: "
                 f"{completion.detail or completion.error}"
             )
             if isinstance(operation, ReadAll) and operation.isolation is Isolation.READ_COMMITTED:

@@ -39,7 +39,7 @@ class Nowhere:
     brokers: Logged
     """Warnings and errors in the brokers' logs, each with the number of its occurrences."""
     answer: str | None
-    """The answer to a raw Produce at the end, or None if no broker could be asked."""
+    """A sentence about the answer to a raw Produce at the end, or None if the run ended before."""
 
     def why(self) -> str:
         """Explain in one paragraph why the run has no acknowledged record."""

@@ -252,7 +252,9 @@ class _Run:
             attack = Phases(self.shared, self.workload, self.nemesis, cluster, means, self)
             await attack.make_topics(self.scenario.config, self._config(), replicas)
         except WireError as error:
-            raise RunError(f"{self.target.name}: the topics cannot be made: {error}") from error
+            raise RunError(
+                f"{self.target.name} cannot be prepared for the run ({error}); see the node logs"
+            ) from error
         cluster.focus = (first, 0)
         self.under_way = attack
 

@@ -97,8 +97,8 @@ class Shared:
     stop: Flag = field(init=False)
     healed: Flag = field(init=False)
     abandoned: Flag = field(init=False)
-    """A flag that is set when the run was interrupted: then open transactions are not ended any
-    more."""
+    """A flag that is set when the run is over, or interrupted: from then on processes leave their
+    transactions open, and the final phase waits and repeats reads no more."""
     incarnations: dict[str, str] = field(default_factory=dict)
     """Topic -> id, for topics that were created again during this run; "" while the new id is
     unknown."""

@@ -66,8 +66,8 @@ class Guest:
 
     async def end(self, timeout_s: float) -> list[str]:
         """Remove everything that the run has created, within a time limit. Return a sentence for
-        each thing that could not be removed. Do nothing if `begin` did not get as far as making the
-        marker."""
+        each reason why something could not be removed. Do nothing if `begin` did not get as far as
+        making the marker."""
         failures = (await self._own.remove(timeout_s)).left() if self._own is not None else []
         return [
             f"{each}; it is left on the cluster, and the next run tries again" for each in failures

@@ -350,7 +350,7 @@ def test_what_held_readers_up_to_the_end_is_read_raw_when_it_is_overdue(
     result = make_run(
         tmp_path, target, tools=tools, parts=Parts(target, OfCommitted(), QuickKill())
     )
-    assert any("did not finish" in problem for problem in result.problems)
+    assert any("did not succeed" in problem for problem in result.problems)
     finally_read = rows_of(result).filter(final=True, f="read_all")
     last = finally_read.filter(pl.col("op_id") == pl.col("op_id").max())
     assert last["type"].unique().to_list() == ["ok"]

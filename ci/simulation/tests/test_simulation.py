@@ -161,7 +161,7 @@ def test_bad_input_gets_one_sentence(words: list[str], sentence: str) -> None:
     ("undecided", "problems", "expected"),
     [
         (["run"], [problem(Sight.REBALANCES)], True),
-        (["run"], [problem(Sight.REBALANCES), "the final read by raw did not finish"], False),
+        (["run"], [problem(Sight.REBALANCES), "the final ReadAll did not succeed"], False),
         (["run", "lost_writes"], [problem(Sight.REBALANCES)], False),
         ([], [], True),
     ],
