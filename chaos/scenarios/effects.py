@@ -45,7 +45,7 @@ class Effects:
 def effects_of(run: Path) -> Effects:
     """Return the effects that the history of a run directory shows. Only `problem` is set if the
     run was killed, had problems, or read no log at its end. Raise RunDirectoryError if its run.json
-    cannot be read."""
+    cannot be read, and HistoryError if its history cannot."""
     facts = run_directory.read(run)
     if not facts.get("ended"):
         return Effects(problem="the run was killed before its end")

@@ -61,8 +61,9 @@ whole, even if it was flushed (docs/findings.md). A file system with a journal k
 
 
 def exploration(targets: Sequence[str], seed: int) -> Iterator[Expectation]:
-    """Yield, round after round without an end, every combination of workload and nemesis that fits,
-    in random order, alternating between the targets. Yield nothing if none fits."""
+    """Yield, round after round without an end, every combination of workload and nemesis that can
+    run here and under which Kafka promises the guarantees (`promises`), in random order,
+    alternating between the targets. Yield nothing if there is none."""
     rng = Random(f"{seed}:exploration")
     while True:
         rounds = [_round(target, rng) for target in targets]
