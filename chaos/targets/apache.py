@@ -95,8 +95,9 @@ class ApacheKafka(Equippable):
         proxied: bool = False,
     ) -> Cluster:
         """Format the nodes, start them, and wait until every broker knows every other. Return the
-        cluster. Raise TargetError for a number of nodes that it does not run, if Java or the jars
-        are missing, or if a node cannot be formatted or does not become ready."""
+        cluster. Raise TargetError for a number of nodes that it does not run, if Java, the jars or
+        another means (toxiproxy, disks, shim) are missing, or if a node cannot be formatted or does
+        not become ready."""
         if nodes not in NODES_ALLOWED:
             raise TargetError(f"{self.name} runs 1 or 3 nodes, not {nodes}; choose 1 or 3")
         java = self.java()

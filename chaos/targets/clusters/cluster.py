@@ -299,4 +299,6 @@ class LocalCluster:
 def _why_nobody(fault: Fault) -> str:
     if type(fault) in ADMIN_FAULTS:
         return "the cluster refused it, or saw no need for it"
-    return "no such link" if type(fault) in LINK_FAULTS else "no such node runs"
+    if type(fault) in LINK_FAULTS:
+        return "no such node is known, or it has no such link"
+    return "no such node runs, or it had nothing that the fault could strike"

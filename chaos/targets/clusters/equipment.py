@@ -47,8 +47,8 @@ class Equippable:
 
     def with_shim(self) -> Self:
         """Return a copy of the target with the shim preloaded into each node, a library that can
-        change its clock, and delay or fail its syncs. Starting it fails if a node's C library
-        cannot load it."""
+        change its clock, and delay or fail its syncs. Starting it fails if the library is not
+        built, or if the C library of a node's container cannot load it."""
         other = copy(self)
         other.preloaded = True
         return other

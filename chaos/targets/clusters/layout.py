@@ -1,8 +1,8 @@
-"""The addresses of one Apache cluster: those at which nodes listen, and those of the proxies
+"""The addresses of one KRaft cluster: those at which nodes listen, and those of the proxies
 between them.
 
 If links are proxied, node i has loopback addresses of its own. All peers register under the same
-names b1, b2, b3, but each JVM resolves them by its own hosts file: node i finds node j at
+names b1, b2, b3, but each node resolves them by its own hosts file: node i finds node j at
 127.N.i.j, where a proxy listens (127.N.i.i is the node itself), and clients find it at 127.N.0.j, a
 proxy too. So every directed link can be cut alone, without root. N is claimed per cluster: several
 can run.
@@ -71,8 +71,8 @@ class Layout:
         return host, self.port(listener, node)
 
     def hosts_file(self, node: int) -> str:
-        """Return the contents of the hosts file from which a node's JVM resolves all its names
-        (-Djdk.net.hosts.file)."""
+        """Return the contents of the hosts file from which a node resolves all its names (a JVM by
+        -Djdk.net.hosts.file)."""
         lines = [f"127.{self.network}.{node}.{peer} b{peer}" for peer in self.numbers()]
         lines.append(f"{LOOPBACK} localhost {socket.gethostname()}")
         return "\n".join(lines) + "\n"

@@ -36,8 +36,8 @@ def _each(members: Members, strike: Callable[[Disk], object]) -> list[int]:
 
 
 def _kill_disk(cluster: LocalCluster, fault: DiskDead) -> list[int]:
-    """Make every later write and sync on the disks of the fault's nodes fail, and syncs in progress,
-    too. Return the nodes that were running."""
+    """Make every later write and sync on the disks of the fault's nodes fail, and syncs in
+    progress, too. Return the nodes that were running."""
     return _while_standing_still(cluster.members_of(fault.node), Disk.die)
 
 

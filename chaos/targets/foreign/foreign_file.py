@@ -178,7 +178,8 @@ def _seeds(table: Mapping[str, Any], nodes: tuple[ForeignNode, ...]) -> tuple[Ad
 
 
 def _address(table: Mapping[str, Any], where: str) -> Address:
-    """Return the address of one node. Raise Broken if it is missing or is not one host:port."""
+    """Return the address of one node. Raise Broken if it is missing or is not one host:port, or if
+    the node has an unknown key. where: the beginning of messages about the node."""
     _check_keys(table, NODE_KEYS, where)
     if "address" not in table:
         raise Broken(f"{where}address is missing: write address = 'host:port'")

@@ -2,9 +2,9 @@
 FILE.toml`, `--cluster FILE`, or a touchstone.toml in the working directory or above it.
 
 Which faults are available follows from what the file gives for every node. An address alone permits
-administration. A start command and one of kill, stop or pid_file permit kills and restarts.
-pid_file, or pause and resume, permit pauses. A service of Compose permits all of these. Further
-commands permit the faults in foreign_faults.py.
+administration. A start command permits kills together with kill or pid_file, and clean shutdowns
+together with stop or pid_file. pid_file, or pause and resume, permit pauses. A service of Compose
+permits all of these. Further commands permit the faults in foreign_faults.py.
 """
 
 from __future__ import annotations

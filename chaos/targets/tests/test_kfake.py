@@ -70,7 +70,7 @@ def test_a_request_that_kills_it_is_noticed_and_it_is_restarted(kfake: Cluster) 
 def test_killed_and_paused_nodes_come_back_by_heal(kfake: Cluster) -> None:
     assert kfake.perform(Kill("random")).nodes == (1,)
     again = kfake.perform(Kill(1))
-    assert (again.nodes, again.note) == ((), "no such node runs")
+    assert again.nodes == () and again.note.startswith("no such node runs")
     assert kfake.perform(Heal()).nodes == (1,)
     kfake.restart()
     assert kfake.perform(Pause("controller")).nodes == (1,)
