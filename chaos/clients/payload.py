@@ -62,9 +62,9 @@ def record_for(send: Send, index: int, nonce: bytes) -> Carried:
 
 
 def value_of(carried: Carried, nonce: bytes) -> tuple[int | None, dict[str, Any]]:
-    """Return the value in the payload, or None if this run has not sent it, and further history
-    columns of the record: `checksum`, always; `key` and `tombstone` where the workload named a key;
-    `detail`, the reason, where the value is None."""
+    """Return the value in the payload, or None if the run with this nonce has not sent it, and
+    further history columns of the record: `checksum`, always; `key` and `tombstone` where the
+    workload named a key; `detail`, the reason, where the value is None."""
     payload, key, headers = carried
     extra: dict[str, Any] = {"checksum": checksum_of(carried)}
     named = key is not None and not key.startswith(_DRESSED)
@@ -115,7 +115,8 @@ def encode(
 def decode(
     payload: bytes | None, nonce: bytes, key: bytes | None = None, headers: Headers = ()
 ) -> tuple[int | None, str | None]:
-    """Return (value, None), or (None, the reason why this run has not sent these bytes)."""
+    """Return (value, None), or (None, the reason why the run with this nonce has not sent these
+    bytes with this key and these headers)."""
     if payload is None:
         return None, "the record has no value"
     shown = payload[:64].hex()

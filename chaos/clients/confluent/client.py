@@ -231,8 +231,8 @@ class ConfluentClient:
         return replace(ended, more_rows=added.more_rows)
 
     def _add_offsets(self, _: AddOffsets) -> Completion:
-        """Add the positions of the group member, if there is one, to the transaction. Return FAIL
-        if that member lost a partition in it. Return INFO after a time-out; drop the producer."""
+        """Add the positions of the group member, if any, to the transaction. Return FAIL if it has
+        lost a partition or its membership, and INFO after a time-out, which drops the producer."""
         if self._member is None:
             return Completion(Outcome.OK)
         member, producer = self._member, self._open_producer()

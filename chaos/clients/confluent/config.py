@@ -20,8 +20,9 @@ SOCKET_TIMEOUT_MS = 5_000
 
 
 def common_config(bootstrap: str) -> dict[str, Any]:
-    """Return the settings common to producers and consumers: short back-offs, since a run lasts a
-    minute, and a logger that keeps messages instead of printing them."""
+    """Return the settings common to producers and consumers: the cluster's addresses and security
+    settings, short back-offs, since a run lasts a minute, and a logger that keeps messages instead
+    of printing them."""
     return {
         "bootstrap.servers": bootstrap,
         "client.id": "touchstone",

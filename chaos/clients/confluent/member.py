@@ -220,7 +220,10 @@ class ConfluentMember:
         overwrite the new owner's, or the membership has ended. Raise KafkaException, for example if
         the coordinator no longer knows the member."""
         if self._was_revoked or self._consumer is None:
-            return "a partition of the member was revoked during the transaction"
+            return (
+                "during the transaction a partition of the member was revoked, or its membership"
+                " ended"
+            )
         if self._positions:
             metadata = self._consumer.consumer_group_metadata()
             offsets = list(self._positions.values())

@@ -133,7 +133,7 @@ class JavaHost:
 
 
 def _start() -> subprocess.Popen[bytes]:
-    """Start the JVM. Raise TargetError if the jars or a Java with a compiler are missing."""
+    """Start the JVM. Raise TargetError if Java or the jars are missing, or as `compiled` does."""
     command = [
         str(find_java()),
         *OPTIONS,
@@ -163,7 +163,8 @@ def _jars() -> list[str]:
 @lru_cache(None)
 def compiled() -> Path:
     """Return the folder with the classes, compiled once for each version of the source. Raise
-    TargetError if the compiler is missing or fails."""
+    TargetError if Java, the jars or the compiler are missing, or if the compiler fails or does not
+    end within COMPILE_TIMEOUT_S."""
     version = hashlib.sha256(SOURCE.read_bytes()).hexdigest()[:16]
     folder = cache_directory() / "java-clients" / version
     if folder.is_dir():

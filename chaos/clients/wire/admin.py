@@ -69,7 +69,8 @@ class Admin:
         names = [topic.name for topic in topics]
         if (await insist(self._world, lambda: self._cluster.view(names), deadline)).partitions:
             raise WireError(
-                f"there is a topic {' or '.join(names)} already, with records of others; delete it"
+                f"there is a topic {' or '.join(names)} already, which may have records of others;"
+                " delete it"
             )
         await insist(self._world, lambda: self._create(topics, replication_factor), deadline)
 

@@ -55,8 +55,8 @@ from linearizability.history import F
 from reference_impl.wire import ApiKey, request_definition
 
 RECREATE_TIMEOUT_S = 45.0
-"""The limit in seconds for re-creating a topic: longer than any node is down, since a topic must
-not be left half re-created."""
+"""The limit in seconds for re-creating a topic, or for adding partitions: longer than any node is
+down, since a topic must not be left half re-created."""
 TO_HIGH_WATERMARK = -1  # DeleteRecordsRequest.json, field Offset
 REQUEST_TIMEOUT_MS = 5_000
 JOIN_TIMEOUT_S = 30.0

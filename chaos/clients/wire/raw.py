@@ -236,7 +236,7 @@ class RawClient:
         if it does not have the leader's `end` either."""
         high = end
         if not await self._has(asked, read, high):
-            raise WireError(f"Fetch {read.name}: its log ends before offset {low}")
+            raise WireError(f"Fetch {read.name}: its log has neither offset {low} nor {end}")
         while high - low > 1:
             middle = (low + high) // 2
             if await self._has(asked, read, middle):
@@ -276,7 +276,8 @@ class RawClient:
     async def _row(
         self, asked: Leader, read: PartitionRead, reader: int = CONSUMER, wait_ms: int = 100
     ) -> Struct:
-        """Fetch once, and return the partition's row of the answer; its error code may be set."""
+        """Fetch once, and return the partition's row of the answer; its error code may be set.
+        reader: the replica id to name, CONSUMER or FUTURE_REPLICA."""
         struct = request_definition(ApiKey.FETCH).struct
         partition = struct(
             "FetchPartition",

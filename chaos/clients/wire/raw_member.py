@@ -109,10 +109,10 @@ class _Member:
         self._coordinator = answer.host, answer.port
 
     async def tell(self, f: F, ask: Ask, newcomer_waits_s: float | None = None) -> bool:
-        """Send one request and add its history row, whose outcome is OK, FAIL (no such member) or
-        INFO (any other error). Return whether the request was accepted. newcomer_waits_s: for how
-        long another member's JoinGroup has been without an answer. Raise WireError if no answer
-        comes."""
+        """Send one request and add its history row of kind `f`, whose outcome is OK, FAIL (no such
+        member) or INFO (any other error). Return whether the request was accepted.
+        newcomer_waits_s: for how long another member's JoinGroup has been without an answer. Raise
+        WireError if no answer comes."""
         waits = {"asked": "joining", "asked_offset": int((newcomer_waits_s or 0) * 1000)}
         began_ns = self._cluster.world.monotonic_ns()
         code = await ask()
