@@ -77,8 +77,8 @@ class Sim:
         proxied: bool = False,
     ) -> Cluster:
         """Start the nodes, and let virtual time pass until each knows that all are alive. They
-        write nothing to the directory. Raise TargetError if a number of nodes or a setting is
-        invalid, or the nodes do not form a cluster in time."""
+        write nothing to the directory, and `proxied` is ignored. Raise TargetError if a number of
+        nodes or a setting is invalid, or the nodes do not form a cluster in time."""
         layout, known = Layout.of(nodes, self._controllers), KnownCluster(self._note)
         try:
             members = {
@@ -110,7 +110,7 @@ class Sim:
             if self._world.monotonic() > READY_TIMEOUT_S or not agenda.step():
                 raise TargetError(
                     f"the {cluster.nodes} simulated nodes have not formed a cluster after"
-                    f" {self._world.monotonic():.1f} s of virtual time"
+                    f" {self._world.monotonic():.1f} s of virtual time; check their settings"
                 )
 
     def _node(
@@ -160,7 +160,7 @@ def knows_all(member: SimNode, nodes: int) -> bool:
 
 def in_virtual_time(rest: str, bug: str | None) -> Sim:
     """Return the target, with the planted bug if one is named. rest: the number of controllers, ""
-    for the usual number. Raise TargetError if `rest` is not a number."""
+    for the usual number. Raise TargetError if it is not a number, or if there is no such bug."""
     if rest and not rest.isdecimal():
         raise TargetError(
             f"the simulator has no version {rest!r}; write `sim`, or `sim:1` for one controller"

@@ -209,7 +209,8 @@ def _written(
 
 
 def value_in(record: Any) -> int | None:
-    """Return the number in a record's payload, or None if no workload wrote the record."""
+    """Return the number that a workload's payload begins with, or None if there is no payload, or
+    it is too short."""
     payload = record.value
     if payload is None:
         found = [data for name, data in record.headers if name == TOMBSTONE_HEADER]

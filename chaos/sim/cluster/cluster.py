@@ -75,7 +75,8 @@ class SimCluster:
         struck = tuple(performer(self, fault))
         if isinstance(fault, FailedSync | FailedWrite) and self.running(fault.node):
             return Performed(fault, (), "it strikes when the node syncs or writes")
-        return Performed(fault, struck, "" if struck else "no such node runs")
+        nobody = "no such node runs, or it had nothing that the fault could strike"
+        return Performed(fault, struck, "" if struck else nobody)
 
     def note_struck(self, fault: Fault, number: int) -> None:
         """Note that a fault which was set on a node before, such as a failing sync, has now

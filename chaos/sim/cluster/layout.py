@@ -38,7 +38,9 @@ class Layout:
         """Return the layout of this many nodes. controllers: how many of the nodes are controllers;
         None: all, but at most three. Raise TargetError if one of the numbers is not possible."""
         if not 1 <= nodes <= NODES_MAX:
-            raise TargetError(f"the simulator runs 1 to {NODES_MAX} nodes, not {nodes}")
+            raise TargetError(
+                f"the simulator runs 1 to {NODES_MAX} nodes, not {nodes}; choose one of these"
+            )
         count = min(nodes, REPLICAS_MAX) if controllers is None else controllers
         if not 1 <= count <= nodes:
             raise TargetError(

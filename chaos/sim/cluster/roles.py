@@ -34,7 +34,9 @@ def resolve(node: Node, cluster: Peopled) -> tuple[int, ...]:
     the role. Raise TargetError for a number or a name that is not a node of this cluster."""
     if isinstance(node, int):
         if not 1 <= node <= cluster.nodes:
-            raise TargetError(f"there is no node {node}; this cluster has 1 to {cluster.nodes}")
+            raise TargetError(
+                f"there is no node {node}; this cluster has 1 to {cluster.nodes}: use one of these"
+            )
         return (node,)
     if node not in RESOLVERS:
         raise TargetError(f"{node!r} is not a node: use a number, or one of {', '.join(ROLES)}")
