@@ -63,8 +63,8 @@ def is_dead_tag(tag: str) -> bool:
 
 
 def _namespace() -> str:
-    """Return the digits of this process's pid namespace link in /proc, followed by those of the
-    environment variable REALM, if it is set."""
+    """Return this process's pid namespace as the link in /proc names it (pid:[NUMBER]), followed by
+    the digits of the environment variable REALM, if it is set."""
     return os.readlink("/proc/self/ns/pid") + "".join(
         filter(str.isdigit, os.environ.get(REALM, ""))
     )

@@ -158,8 +158,9 @@ class Container:
         return held is None or not processes.runs_its_program(held.pid) or not held.running
 
     def kill(self) -> None:
-        """Send SIGKILL and wait until the container has ended, TIMEOUT_S at most if Docker does it.
-        Thaw it first if it is frozen."""
+        """Send SIGKILL and wait until the container has ended. Let Docker do it if the process is
+        frozen, cannot be signalled, or still exists after TIMEOUT_S; raise DaemonLost if Docker
+        does not report the end within as long."""
         if not self._has_ended(TIMEOUT_S if self.strike() else 0.0):
             with asking(f"kill {self.name}"):
                 if self._state()["Status"] in ("running", "paused"):

@@ -18,7 +18,8 @@ from chaos.means.shim.ledger import Medium
 
 LIBRARY = "libtouchstone-shim.so"
 WAIT_S = 1.0
-"""The seconds to wait for a node to reach a sync that is held."""
+"""The seconds to wait for a node to reach a held sync, to return from it, or to make the sync or
+write that is to fail."""
 POLL_S = 0.001
 
 _BLOCK = struct.Struct("=qqqqii")
