@@ -45,7 +45,7 @@ def producer_config(settings: ClientSettings, max_block_ms: int) -> dict[str, An
 
 def consumer_config(isolation: str, fetch_bytes: int | None = None) -> dict[str, Any]:
     """Return the settings of a reader that owns its positions: it joins no group, and no position
-    is reset automatically."""
+    is reset automatically. fetch_bytes: None leaves the sizes of fetches to the client."""
     sizes = ("fetch.max.bytes", "max.partition.fetch.bytes") if fetch_bytes else ()
     return common_config() | {
         "auto.offset.reset": "none",

@@ -18,9 +18,9 @@ nothing to remove."""
 
 
 async def remove_users(cluster: WireCluster, prefix: str) -> None:
-    """Delete the SCRAM credentials and quotas of all users whose names begin with this prefix. Skip
-    those that the cluster cannot list (no such API) or does not let us list. Raise WireError if the
-    cluster returns another error."""
+    """Delete the SCRAM credentials of users, and the quotas of users and clients, whose names begin
+    with this prefix. Skip those that the cluster cannot list (no such API) or does not let us list.
+    Raise WireError if the cluster returns another error, or no answer."""
     await _remove_credentials(cluster, prefix)
     await _remove_quotas(cluster, prefix)
 

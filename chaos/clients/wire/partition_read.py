@@ -48,8 +48,8 @@ class PartitionRead:
     high_watermark: int | None = None
     last_stable_offset: int | None = None
     late: str | None = None
-    """The high watermark that a follower answered, as text, if it did not catch up with the
-    leader's in time; else None."""
+    """A sentence about a follower's high watermark, if it did not catch up with the leader's in
+    time; else None."""
     complete: bool = False
     error: str | None = None
     detail: str | None = None

@@ -20,7 +20,7 @@ class Removed:
 
     def left(self) -> list[str]:
         """Return a line for each reason of a failure, with the names that could not be removed for
-        it."""
+        it: the first SHOWN_MAX, and how many more."""
         by_reason: dict[str, list[str]] = {}
         for failure in self.failures:
             name, _, reason = failure.partition(": ")

@@ -58,7 +58,7 @@ class View:
     partitions: dict[tuple[str, int], PartitionState]
 
     def state(self, topic: str, partition: int) -> PartitionState:
-        """Return the state of one partition. Raise WireError if no reachable broker leads it."""
+        """Return the state of one partition. Raise WireError if no living broker leads it."""
         state = self.partitions.get((topic, partition))
         if state is None or state.leader not in self.brokers:
             raise WireError(f"{topic}-{partition} has no leader")
