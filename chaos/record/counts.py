@@ -9,7 +9,8 @@ from chaos.values.protocols import Completion, Operation, Outcome, Send
 
 
 class Counts:
-    """The number of operations of each outcome, for the progress line and run.json."""
+    """The numbers of operations (by outcome, kind and error), records and faults so far, for the
+    progress line and run.json."""
 
     def __init__(self) -> None:
         self.by_outcome = dict.fromkeys(Outcome, 0)

@@ -59,8 +59,8 @@ drawn at random."""
 
 @dataclass(frozen=True)
 class Tools:
-    """The clients and the World by which operations reach the cluster; by default, real clients in
-    real time."""
+    """The makers of the clients and of the administrator by which operations reach the cluster; by
+    default, the real ones."""
 
     clients: MakeClients = ConfluentFactory
     raw_clients: MakeClients = RawFactory
@@ -252,9 +252,7 @@ class _Run:
             attack = Phases(self.shared, self.workload, self.nemesis, cluster, means, self)
             await attack.make_topics(self.scenario.config, self._config(), replicas)
         except WireError as error:
-            raise RunError(
-                f"{self.target.name} cannot be prepared for the run ({error}); see the node logs"
-            ) from error
+            raise RunError(f"{self.target.name}: no run can begin: {error}; see its log") from error
         cluster.focus = (first, 0)
         self.under_way = attack
 

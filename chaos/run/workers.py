@@ -241,7 +241,8 @@ class Actor:
 
     async def settle(self) -> None:
         """End a transaction that may be open, so that it does not delay the final read. Give up
-        with a note after SETTLE_TIMEOUT_S. Do nothing for a process without transactions.
+        with a note after SETTLE_TIMEOUT_S, without one when the run is abandoned. Do nothing for a
+        process without transactions.
 
         A new client of the same transactional id ends its predecessor's transaction (KIP-98,
         InitProducerId). An empty transaction then shows that this client works.

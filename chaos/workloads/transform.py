@@ -62,8 +62,9 @@ class _Memory:
                 return cast("Completion", ended.value)
 
     def _note(self, completion: Completion) -> None:
-        """Remember the offsets that were committed. Forget them after an unknown outcome, since
-        repeating an older commit would rightly set the group back."""
+        """Remember the offsets that were committed, in place of earlier ones. Remember none after
+        an outcome other than OK, since repeating an older commit would rightly set the group
+        back."""
         self._last = None
         for row in completion.more_rows if completion.outcome is Outcome.OK else ():
             if row.get("member_id") and row.get("generation") is not None:
