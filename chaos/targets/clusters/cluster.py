@@ -86,8 +86,8 @@ class LocalCluster:
             raise
 
     def wait_ready(self, timeout_s: float = READY_TIMEOUT_S) -> None:
-        """Wait until every node answers and knows all others. Raise TargetError if that takes too
-        long, or if a node ends."""
+        """Wait until every node answers and knows all others, and every additional listener accepts
+        connections. Raise TargetError if that takes too long, or if a node ends."""
         deadline = time.monotonic() + timeout_s
         waiting_for = ""
         while time.monotonic() < deadline:
@@ -112,7 +112,7 @@ class LocalCluster:
                 )
 
     def _not_ready(self) -> str:
-        """Return a sentence about the first node that is not ready, or ""."""
+        """Return a sentence about the first node or listener that is not ready, or ""."""
         everybody = {self.broker_id(number) for number in self._members}
         for number in self._members:
             try:

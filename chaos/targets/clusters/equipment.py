@@ -144,7 +144,8 @@ def preload(members: Members, directory: Path) -> None:
 
 def sync(members: Members) -> None:
     """Sync the data that nodes wrote during their set-up, so that a loss of power does not remove
-    it. Nodes with the shim are paused meanwhile."""
+    it. Nodes with the shim are paused meanwhile. Raise DiskError if a disk cannot be synced,
+    TargetError if a node does not stop."""
     for disk in disks_of(members):
         disk.sync()
     with standing_still([member for member in members if member.shim is not None]):
@@ -154,7 +155,8 @@ def sync(members: Members) -> None:
 
 
 def heal_disks(members: Members) -> None:
-    """Thaw disks, free their space, and mount failed disks again after ending their node."""
+    """Thaw disks, free their space, and mount failed disks again after ending their node. Raise
+    DiskError or OSError if that fails."""
     for disk in disks_of(members):
         disk.thaw()
         if not disk.is_broken:  # else it takes no write until it is mounted again
@@ -168,7 +170,8 @@ def heal_disks(members: Members) -> None:
 
 def heal_shims(members: Members) -> None:
     """Set clocks right, remove the delay of syncs, and cut the power of each node whose sync a
-    fault has failed: its process is killed, and loses what it had not synced."""
+    fault has failed: its process is killed, and loses what it had not synced. Raise TargetError if
+    a process cannot be stopped."""
     for member, loaded in shims_of(members):
         loaded.heal()
         if loaded.medium.has_failed():
@@ -177,7 +180,8 @@ def heal_shims(members: Members) -> None:
 
 
 def remove_disks(members: Members) -> None:
-    """Delete the disks. The nodes' processes must have ended."""
+    """Delete the disks. The nodes' processes must have ended. Raise DiskError if a disk cannot be
+    unmounted."""
     for disk in disks_of(members):
         disk.remove()
 

@@ -27,7 +27,7 @@ class ForeignCluster(LocalCluster):
     kept_logs: Mapping[int, Path]
     undoings: Undoings
     ids: Mapping[int, int] = {}
-    """Node number -> broker id, from Metadata; empty until then."""
+    """Node number -> broker id, empty until `learn_ids` finds them."""
 
     def member(self, node: int) -> ForeignMember:
         return cast(ForeignMember, self._members[node])

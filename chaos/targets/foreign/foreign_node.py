@@ -145,15 +145,15 @@ class ForeignProcess:
 
     def end(self, timeout_s: float = GONE_TIMEOUT_S) -> None:
         """End the process by the owner's stop command or SIGTERM, and after timeout_s by the kill
-        command or SIGKILL. Raise TargetError if it still runs then."""
+        command or SIGKILL. Raise TargetError if a command fails, or if it still runs then."""
         if self.paused:
             self.resume()
         self._end(self._node.stop, signal.SIGTERM, timeout_s)
 
     def lose_power(self) -> None:
         """Run the owner's command that cuts the node's power, and wait until the node has ended;
-        the start command brings it back. Raise TargetError if it still runs after
-        GONE_TIMEOUT_S."""
+        the start command brings it back. Raise TargetError if the command fails, or if the node
+        still runs after GONE_TIMEOUT_S."""
         self._end(self._node.faults["lose_power"], signal.SIGKILL)
 
     def pause(self) -> None:
