@@ -93,7 +93,8 @@ class Line:
     is_stranded: bool = False
     """Whether the machine of one end has lost power, of which the other end has heard nothing."""
     awaits_reset: bool = False
-    """Whether a client sends to a machine that has lost power, and refuses when it is back."""
+    """Whether a client has sent to a machine that has lost power, so that the machine resets the
+    connection when it is back."""
     held: list[tuple[bool, Callable[[], None]]] = field(default_factory=list)
     """(whether it goes to the node, the function that delivers it) for everything that hangs until
     the next heal."""

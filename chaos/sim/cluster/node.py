@@ -144,7 +144,8 @@ class SimNode:
 
     @property
     def serves(self) -> bool:
-        """Return whether the node accepts connections and will answer on them."""
+        """Return whether the node accepts connections and will answer on them: it runs, is not
+        paused, and is not shutting down."""
         is_able = self._serving.is_open and not self.is_leaving
         return self.is_running and not self.is_paused and is_able
 

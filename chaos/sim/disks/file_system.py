@@ -71,8 +71,8 @@ class FileSystem:
         self.trap: Trap | None = None
         self.is_mounted = True
         self.waits_for_disk = False
-        """Whether a change was made while the disk was stalled, so that the process waits for the
-        disk."""
+        """Whether a change or a sync was made while the disk was stalled, so that the process waits
+        for the disk."""
         self._took_s = 0.0
         self._rng = rng
 

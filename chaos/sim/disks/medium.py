@@ -68,8 +68,8 @@ class Content:
         return found
 
     def settle(self) -> None:
-        """Count the present content as written to the medium, except for the bytes of failed
-        syncs."""
+        """Count the present content as written to the medium, after replacing the bytes of failed
+        syncs by zeros."""
         self.erase(self.failed)
         self.failed = []
         self.synced_size = len(self.data)
@@ -185,7 +185,7 @@ class Medium:
 
     def lose_power(self, rng: Random) -> None:
         """Drop unsynced bytes and undo the latest changes of names and sizes: in half of the cases
-        all unsynced bytes and no changes, in the others a random part of both."""
+        all unsynced bytes and no changes, in the others a random part of both. Then `settle`."""
         loses_all = rng.random() < 0.5
         if not loses_all:
             for _ in range(rng.randint(0, len(self._journal))):
@@ -197,8 +197,8 @@ class Medium:
         self.settle()
 
     def tear(self, how: Tear, rng: Random) -> None:
-        """Keep some of the unsynced bytes, and drop the others (how:
-        chaos.values.faults.TornWrites)."""
+        """Keep some of the unsynced bytes, drop the others or replace them by zeros (how:
+        chaos.values.faults.TornWrites), then `settle`."""
         tails = [one for one in self._contents() if one.synced_size < len(one.data)]
         largest = max(tails, key=lambda one: len(one.data) - one.synced_size, default=None)
         for content in tails:
@@ -212,7 +212,8 @@ class Medium:
         self.settle()
 
     def lose_names(self) -> None:
-        """Drop each unsynced byte, and each file and directory whose name was not synced."""
+        """Drop each unsynced byte, and each file and directory whose name was not synced, then
+        `settle`."""
         for path in self.tree("."):
             if path in self._unsynced_names:
                 for below in reversed(self.tree(path)):

@@ -19,8 +19,8 @@ class Observer:
     """Checks the logs of one node after each step, and remembers them over all its processes."""
 
     def __init__(self, cluster: KnownCluster, broken: Callable[[str, str], None]) -> None:
-        """cluster: what is known of all nodes. broken: a function to call with the name of an
-        invariant and a sentence."""
+        """Start without knowledge of the node's logs. cluster: what is known of all nodes. broken:
+        a function to call with the name of a broken invariant and a sentence."""
         self._cluster = cluster
         self._broken = broken
         self._logs: dict[Key, KnownLog] = {}
