@@ -52,7 +52,9 @@ def _chosen(names: Sequence[str], lanes: list[list[Step]]) -> list[list[Step]]:
         return lanes
     known = {_component(step): step for lane in lanes for step in lane}
     if unknown := sorted(set(names) - set(known)):
-        raise UsageError(f"setup: no component {', '.join(unknown)}; choose from {', '.join(known)}")
+        raise UsageError(
+            f"setup: no component {', '.join(unknown)}; choose from {', '.join(known)}"
+        )
     wanted = [known[name] for name in names]
     return [[step for step in lane if step in wanted] for lane in lanes]
 
