@@ -85,8 +85,8 @@ class ClientDriver:
     # --- events -------------------------------------------------------------------------------
 
     def answered(self, request_id: int, body: Struct | None) -> None:
-        """Pass a broker's response to the state machine. body: None if no response was expected,
-        and the request is written."""
+        """Pass a broker's response to the state machine. body: None if no response is
+        expected."""
         self._step(Answered(*clocks(), request_id, body))
 
     def connection_lost(self, destination: Destination, reason: str) -> None:

@@ -55,7 +55,8 @@ def settings_of_nodes(
     size: Size, data: Path, given: Mapping[str, str]
 ) -> dict[int, dict[str, str]]:
     """Return the settings of each node. Raise BadConfig if a number of nodes, controllers or ports
-    is impossible, or a setting is given that must differ between nodes.
+    is impossible, or a given setting is wrong or must differ between nodes; OSError if too few
+    ports are free.
 
     Node i listens for clients at the first port + i - 1; the controllers' ports follow.
     """
@@ -97,8 +98,8 @@ def options_of_nodes(
 
 
 def run(options: Mapping[int, Sequence[str]], data: Path) -> int:
-    """Run the nodes until a signal comes or all have ended, and return the exit status: 0 after a
-    clean stop, else that of the first node that could not start or gave up."""
+    """Run the nodes until a signal comes or all have ended, and return the exit status: 0, or not 0
+    if a node could not start or gave up. Kill a node that runs for STOP_S after the signal."""
     return asyncio.run(_Cluster(options, data).run())
 
 
@@ -134,8 +135,8 @@ class _Cluster:
     async def _accompany(self, node: int) -> int:
         """Print the addresses of all nodes when this one is the last to be ready, wait for its end,
         and return its exit status: 0 also after a signal, which somebody may have sent in order to
-        see how the others go on. If this one ended before all were ready, stop all nodes and return
-        another status than 0."""
+        see how the others go on. Unless the nodes are being stopped, print why it ended; if it
+        ended before all were ready, stop all nodes and return another status than 0."""
         child = self._children[node]
         assert child.stdout is not None
         line = (await child.stdout.readline()).decode()
@@ -160,14 +161,15 @@ class _Cluster:
         return max(status, 0)
 
     def _last_words(self, node: int) -> str | None:
-        """Return the sentence that a node has logged last, or None if its last line is none."""
+        """Return the sentence that a node has logged last, or None if its log does not end with one
+        of `touchstone serve`."""
         lines = self._log(node).read_text("utf-8", "replace").splitlines()
         said = [line.removeprefix(SAID) for line in lines[-1:] if line.startswith(SAID)]
         return said[0] if said else None
 
     def _stop(self) -> None:
         """End all nodes at once, without the controlled shutdown that SIGTERM starts: no node is
-        left to take over leaderships."""
+        left to take over leaderships. Kill those that have not ended after STOP_S."""
         self._is_stopping = True
         self._pipe.close()
         asyncio.get_running_loop().call_later(STOP_S, self._kill)
@@ -219,9 +221,11 @@ def _cluster_id(data: Path, nodes: int) -> str:
 
 def _ports(first: int, count: int) -> list[int]:
     """Return the ports from the first one on or, if that is 0, ports that are free at this moment.
-    Raise BadConfig if there are fewer than `count`."""
+    Raise BadConfig if the last would be above 65535, OSError if too few are free."""
     if first + count - 1 > 65535:
-        raise BadConfig(f"--port {first}: these nodes need {count} ports, the last at most 65535")
+        raise BadConfig(
+            f"--port {first}: these nodes need {count} ports in a row; give at most {65536 - count}"
+        )
     if first:
         return list(range(first, first + count))
     return free_ports(count)

@@ -91,7 +91,7 @@ class Outgoing(asyncio.Protocol):
 
     def _log_in(self, frame: bytearray) -> None:
         """Continue the login with the broker's response, and send the waiting requests once it is
-        finished. Raise LoginRefused if the broker rejects it."""
+        finished. Raise LoginRefused if the broker rejects it or its response cannot be read."""
         assert self._login is not None and self._transport is not None
         try:
             self._transport.write(self._login.send(frame))
@@ -145,9 +145,9 @@ class Connections:
     ) -> None:
         """Open no connection yet.
 
-        answered gets the body of each answer, or None where none is expected and the request is
-        written. on_lost gets each connection that could not be made, or broke. resolve: host name
-        -> address, used before the system's resolver.
+        answered gets the body of each answer, or None soon after a request that expects none, even
+        if that is not written yet. on_lost gets each connection that could not be made, or broke.
+        resolve: host name -> address, used before the system's resolver.
         """
         self.access = access
         self.resolve = resolve or {}
@@ -167,7 +167,7 @@ class Connections:
             loop.call_soon(self.answered, effect.request_id, None)
 
     def hang_up(self, effect: HangUp) -> None:
-        """Close a connection without telling the part of the node that uses it."""
+        """Close a connection, if there is one, without telling `on_lost`."""
         connection = self._open.pop(effect.destination, None)
         if connection is not None:
             connection.abandon()

@@ -30,7 +30,7 @@ _CAUSES = {
     errno.EACCES: "permission denied; make it readable and writable for this user",
     errno.EROFS: "the file system is read-only; mount it for writing",
     errno.EMFILE: "too many open files; raise the limit (`ulimit -n`)",
-    errno.EIO: "the disk reports an input/output error",
+    errno.EIO: "the disk reports an input/output error; check or replace it",
 }
 
 

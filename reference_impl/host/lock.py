@@ -16,7 +16,8 @@ class DirectoryLocked(Exception):
 
 class DirectoryLock:
     """A lock on a data directory, which is created if necessary. It is held until `release` or
-    until the process ends for any reason. Raise DirectoryLocked if another process holds it."""
+    until the process ends for any reason. Raise DirectoryLocked if another process holds it,
+    OSError if the directory or its lock file cannot be created."""
 
     def __init__(self, directory: Path) -> None:
         directory.mkdir(parents=True, exist_ok=True)

@@ -91,8 +91,8 @@ class Answerable(Protocol):
         """Close the connection, and log the reason."""
 
     def mute(self, for_ms: int) -> None:
-        """Read no request from the connection for this time, starting when the request in progress
-        is answered."""
+        """Accept no further request from the connection for this time, starting now; still send the
+        answer to the request in progress."""
 
     def read_tokens(self) -> None:
         """From now on, read SASL tokens without a request header."""
@@ -118,7 +118,7 @@ class NodeHost:
         self.node = node
         self.connections: dict[int, Answerable] = {}
         self.turn_is_over: Callable[[], bool] = never
-        """Whether other connections wait for the event loop at this moment."""
+        """Whether the turn is over, so that the event loop must look after other connections."""
         self.on_stop: Callable[[], None] = lambda: None
         """Called when a node that was asked to stop may end."""
         self._when_unfenced: Callable[[], None] | None = None
@@ -167,7 +167,7 @@ class NodeHost:
 
     def stop(self) -> None:
         """Stop the timers, close the connections to other nodes, and let the node write everything
-        to disk. No event may follow."""
+        to disk. No event may follow. Raise the error of the core if that fails."""
         self._timers.close()
         self._outgoing.close()
         self._deliver(Stopping(*moment()))

@@ -92,7 +92,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--nodes", type=int, default=1, metavar="N", help="how many brokers (default: 1)"
     )
     parser.add_argument(
-        "--controllers", type=int, metavar="N", help="how many of them are controllers, too (3)"
+        "--controllers",
+        type=int,
+        metavar="N",
+        help="how many of them are controllers, too (default: all, but at most 3)",
     )
     parser.add_argument(
         "--port",
@@ -246,7 +249,7 @@ def keep_freed_memory() -> None:
 
     glibc returns freed blocks of 128 KiB and more to the system at once, and each page of the next
     block then costs a page fault, which takes longer than all other work on it. After this call,
-    blocks of up to 32 MiB are kept (mallopt(3), M_MMAP_THRESHOLD). Without glibc it does nothing.
+    blocks of up to 31 MiB are kept (mallopt(3), M_MMAP_THRESHOLD). Without glibc it does nothing.
     """
     bytes(LARGEST_BLOCK_KEPT)
 

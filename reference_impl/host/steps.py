@@ -52,7 +52,8 @@ class LongestSteps:
                 self._write(self._path)
 
     def _write(self, path: Path) -> None:
-        """Replace the file. It is not synced, since the next process writes its own."""
+        """Replace the file, or log a warning if that fails. It is not synced, since the next
+        process writes its own."""
         rows = [
             {"ms": round(took_s * 1000, 1), "at_ms": at_ms, "event": event}
             for took_s, at_ms, event in sorted(self._steps, reverse=True)

@@ -49,7 +49,8 @@ def as_text(settings: Mapping[str, str]) -> str:
 
 
 def _escaped(text: str, more: str = "") -> str:
-    """Return a key or a value with escapes. Blanks are escaped only at its beginning."""
+    """Return a key or a value with escapes: for special characters, for those in `more`, and for
+    a blank at its beginning."""
     found = []
     for at, character in enumerate(text):
         if character in _WRITTEN:
@@ -75,7 +76,8 @@ def write_private(file: Path, settings: Mapping[str, str]) -> None:
 
 
 def _logical_lines(text: str) -> Iterator[tuple[int, str]]:
-    """Yield each line without comments and its line number; join lines that end in a backslash."""
+    """Yield the number and the text of each line that is neither empty nor a comment. Join a line
+    that ends in a backslash with the next one."""
     begun: list[str] = []
     first = 0
     for number, natural in enumerate(_LINE_ENDS.split(text), 1):

@@ -90,7 +90,7 @@ class Connection(asyncio.Protocol):
 
     @property
     def is_idle(self) -> bool:
-        """Return whether no request on this connection is in progress."""
+        """Return whether no request of this connection is in progress or waits for its turn."""
         return not self._in_flight and not self._frames
 
     @property

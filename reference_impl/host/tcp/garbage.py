@@ -29,8 +29,8 @@ class GarbageCollection:
         gc.set_threshold(*self._thresholds[:2], NEVER)
 
     def look(self, now_s: float, *, is_busy: bool) -> None:
-        """Run a collection if one is due and either no request is in progress, or one has been for
-        too long."""
+        """Run a collection if one is due, unless a long request is in progress (is_busy) and the
+        last collection was at most LATEST_S ago."""
         overdue = now_s - self._last_s > LATEST_S
         if gc.get_count()[2] >= DUE and (overdue or not is_busy):
             self._last_s = now_s

@@ -164,7 +164,8 @@ class Server:
 
     def joined(self, connection: Connection) -> None:
         """Register a new connection, and tell the node of it. If there are too many, close the one
-        that has been silent longest. Hold it back while the limits of connections demand that."""
+        that has been silent longest, preferably of those without any answered request. Hold the new
+        one back while the limits of connections demand that."""
         self._connections.add(connection)
         if len(self._connections) > self._connections_max:
             # Close connections without any request first: they may be a burst of new ones.

@@ -36,7 +36,7 @@ def _load_text(
     except ssl.SSLError as error:
         raise BadConfig(
             f"ssl.keystore.key and ssl.keystore.certificate.chain of listener {listener} are not a"
-            f" key and its certificates in PEM ({_reason(error)})"
+            f" key and its certificates in PEM that ssl.key.password opens ({_reason(error)})"
         ) from None
     finally:
         Path(name).unlink()
@@ -48,7 +48,7 @@ def _load_file(context: ssl.SSLContext, listener: str, location: str, password: 
     except ssl.SSLError as error:
         raise BadConfig(
             f"ssl.keystore.location={location} of listener {listener} does not hold a key and its"
-            f" certificates in PEM ({_reason(error)})"
+            f" certificates in PEM that ssl.key.password opens ({_reason(error)})"
         ) from None
     except OSError as error:
         raise BadConfig(

@@ -232,7 +232,7 @@ def test_a_file_that_ends_early_ends_the_answer_with_the_reason(tmp_path: Path, 
     file.append(b"short")
     got, error, _ = sent_by(asyncio.new_event_loop, kind, b"", [b"head", Slice(file, 0, 9, 0)])
     assert got == b"headshort"
-    assert "ends 4 bytes before its last batch" in str(error)
+    assert "it ends 4 bytes before its last batch does" in str(error)
 
 
 def test_neighbouring_bytes_are_one_part(tmp_path: Path) -> None:

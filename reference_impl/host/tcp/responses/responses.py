@@ -44,7 +44,7 @@ class Responses:
 
     @property
     def is_sending_files(self) -> bool:
-        """Return whether a response from files is partly sent."""
+        """Return whether a response from files is being sent."""
         return self._from_files is not None
 
     def gather(self, data: bytes) -> None:

@@ -97,7 +97,7 @@ class FileAnswer(ABC):
         if not count and len(part):
             file = cast(Slice, part).file
             raise StorageError(
-                file.path, f"ends {len(part) - self._sent} bytes before its last batch"
+                file.path, f"it ends {len(part) - self._sent} bytes before its last batch does"
             )
         self._sent += count
         self._progressed()
