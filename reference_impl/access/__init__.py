@@ -1,4 +1,4 @@
-"""How clients get access to a cluster: TLS and SASL, as the cluster's owner configures them.
+"""Give clients access to a cluster: TLS and SASL, as the cluster's owner configures them.
 
 `Access` holds the settings; `login` speaks SASL; `connect` opens a connection that is ready for
 requests. A `Bootstrap` is a str of addresses, and an `Endpoint` one address, that carry their

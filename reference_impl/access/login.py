@@ -42,7 +42,8 @@ def login(access: Access) -> Exchange:
     answer = yield from _ask(ApiKey.SASL_HANDSHAKE, versions, mechanism=mechanism)
     if answer.error_code:
         raise LoginRefused(
-            f"sasl.mechanism {mechanism} is not enabled there, but {', '.join(answer.mechanisms)}"
+            f"sasl.mechanism {mechanism} is not enabled there; give one of those that are:"
+            f" {', '.join(answer.mechanisms) or 'none, so give another listener'}"
         )
     if mechanism in HASHES:
         return (yield from _scram(access, versions))

@@ -31,7 +31,7 @@ class Access:
     password: str = field(default="", repr=False)
     token: Callable[[], Token] | None = field(default=None, repr=False)
     """A function for OAUTHBEARER that returns a token that is still valid. Its attribute `printed`
-    may have the token that it returned before."""
+    may list the tokens that it has returned so far."""
     token_command: tuple[str, ...] = ()
     """The command that prints the token, for clients that run it themselves."""
     folder: Path = Path()

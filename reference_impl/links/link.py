@@ -3,7 +3,8 @@ back-off before a reconnect.
 
 Source: KIP-35 and KIP-511 (ApiVersions opens every connection), KIP-144 (reconnect back-off),
 NetworkClient.java, ClusterConnectionStates.java. A request which cannot be sent yet waits in its
-link; the caller gets `on_answer` or `on_failure`, always one of them, always once.
+link; the caller gets `on_answer` or `on_failure`, one of them and only once, unless it withdraws
+the request.
 """
 
 from __future__ import annotations
@@ -31,7 +32,7 @@ class Failure:
 
     reason: str
     was_sent: bool
-    """Whether bytes of the request were sent. If not, the broker has certainly not acted on it."""
+    """Whether the request may have been sent. If not, the broker has certainly not acted on it."""
     is_unsupported: bool = False
     """Whether the reason is that the broker supports no suitable version of the API."""
 
@@ -57,7 +58,7 @@ class Query:
 
 @dataclass(slots=True)
 class Versions:
-    """The API versions and features that one broker supports."""
+    """The API versions that one broker supports, and the finalized features that it reports."""
 
     ranges: dict[int, range]
     features: dict[str, int]
@@ -112,7 +113,8 @@ class Link:
 
     def ask(self, query: Query) -> None:
         """Send the request now, or as soon as the connection is open, its versions are known and
-        the broker's throttle is over. Open the connection if necessary, after its back-off."""
+        the broker's throttle is over. Open the connection if necessary, after its back-off. Fail
+        the request if the broker supports no suitable version."""
         if self.versions is not None and not self._is_throttled:
             self._send(query, self.versions)
             return
@@ -128,7 +130,8 @@ class Link:
                 self._open()
 
     def withdraw(self, query: Query) -> None:
-        """Drop a request for which no caller waits any more, unless it has been sent."""
+        """Drop a request for which no caller waits any more, unless it has been sent, and call
+        neither of its callbacks."""
         if query in self._waiting:
             self._waiting.remove(query)
 
@@ -212,8 +215,8 @@ class Link:
         )
 
     def answered(self, request_id: int, body: Struct | None) -> None:
-        """Pass an answer to the query's `on_answer`; if the request has none and was written
-        (None), pass a response of default values."""
+        """Pass an answer to the query's `on_answer`, or a response of default values if the request
+        expects none (None)."""
         query = self.in_flight.pop(request_id)
         self._links.kernel.cancel(("request", request_id))
         if body is not None:
