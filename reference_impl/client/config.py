@@ -89,7 +89,7 @@ def _servers(value: Any) -> list[tuple[str, int]]:
 
 def _short_names(*allowed: str) -> Parse:
     """Return a parser of class names, with or without their package, in a list or separated by
-    commas."""
+    commas. It raises ValueError for other names, or if there is none."""
 
     def parse(value: Any) -> list[str]:
         parts = value.split(",") if isinstance(value, str) else list(value)

@@ -227,7 +227,7 @@ class Consumer(Machine):
         if offsets and self._subscription.mode is Mode.GROUP and not membership.is_member:
             # If the group is empty, the coordinator would accept it as a commit without a member.
             raise ClientError(
-                "COMMIT_FAILED", "the group has removed this consumer: poll to join again"
+                "COMMIT_FAILED", "this consumer is not a member of the group: poll to join it"
             )
         membership.offsets.commit(offsets, done)
 
@@ -240,7 +240,7 @@ class Consumer(Machine):
 
     def _seek(self, call_id: int, call: calls.Seek) -> None:
         if call.offset < 0:
-            raise IllegalState(f"offset {call.offset} is negative")
+            raise IllegalState(f"offset {call.offset} is negative; it must be at least 0")
         self._positions.seek(call.partition, call.offset, call.leader_epoch)
         self._kernel.complete(call_id)
 
@@ -326,8 +326,8 @@ class Consumer(Machine):
         return None
 
     def _refusal_of_position(self, partition: TopicPartition) -> ClientError | None:
-        """Return the error that explains why this position cannot be found, or None if there is
-        none yet."""
+        """Return the error that explains why this position cannot be found, and forget it unless it
+        is lasting. Return None if there is none yet."""
         refusal = self._metadata.refusal(partition.topic, f"asking for the position in {partition}")
         if refusal is not None:
             return refusal

@@ -7,7 +7,7 @@ from reference_impl.wire import ERRORS, ErrorCode, error_name
 
 class ClientError(Exception):
     """An error for the application. The message is one sentence; `name` is Kafka's name of the
-    error, or the Java exception's without suffix."""
+    error, or one of this client, such as COMMIT_FAILED."""
 
     def __init__(self, name: str, sentence: str, *, fatal: bool = False) -> None:
         super().__init__(sentence)

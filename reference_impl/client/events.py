@@ -39,7 +39,8 @@ class Abandoned(Event):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Answered(Event):
-    """The answer to an Ask. `body` is None when none was expected and the request is written."""
+    """The answer to an Ask. `body` is None if none is expected; the request may not be written
+    yet."""
 
     request_id: int
     body: Struct | None

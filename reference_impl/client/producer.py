@@ -224,7 +224,11 @@ class Producer(Machine):
         for position, send in enumerate(self._waiting):
             topic = self._metadata.topic(send.record.topic)
             if self._kernel.monotonic_ms >= send.deadline_ms:
-                what = "there was no room in buffer.memory" if topic else "its topic is not known"
+                what = (
+                    "its partitions are not known yet or there was no room in buffer.memory"
+                    if topic
+                    else "its topic is not known"
+                )
                 self._refuse(send, TimedOut(f"max.block.ms has passed and {what}"))
             elif refusal := self._metadata.refusal(
                 send.record.topic, f"sending to {send.record.topic}"

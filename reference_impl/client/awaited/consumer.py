@@ -59,7 +59,8 @@ class Consumer:
 
     @property
     def group_metadata(self) -> ConsumerGroupMetadata:
-        """The identity of this consumer in the group, for `send_offsets_to_transaction`."""
+        """The identity of this consumer in the group, for `send_offsets_to_transaction`. Raise
+        IllegalState without group.id."""
         return self.machine.group_metadata
 
     # --- what is read -------------------------------------------------------------------------
@@ -69,7 +70,7 @@ class Consumer:
     ) -> None:
         """Subscribe to these topics in place of earlier ones. The next `poll` joins the group,
         which assigns their partitions; the listener hears of each change. Raise IllegalState
-        without group.id, or while partitions are assigned."""
+        without group.id, or while partitions are assigned or a pattern is subscribed."""
         self._listener = listener
         await self._driver.call(calls.Subscribe(frozenset(topics), listener is not None))
 
@@ -77,8 +78,9 @@ class Consumer:
         self, pattern: str, listener: RebalanceListener | None = None
     ) -> None:
         """Subscribe to all topics whose whole names match the pattern (RE2/J), which the broker
-        evaluates; the listener hears of each change. Raise IllegalState without
-        `group.protocol=consumer`, or while topics are subscribed by name."""
+        evaluates; the listener hears of each change. Raise IllegalState without group.id
+        and `group.protocol=consumer`, or while topics are subscribed by name or partitions
+        assigned."""
         self._listener = listener
         await self._driver.call(calls.SubscribePattern(pattern, listener is not None))
 

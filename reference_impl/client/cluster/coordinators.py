@@ -173,7 +173,8 @@ class OneAfterAnother:
         version_max: int = 1 << 15,
     ) -> None:
         """Send a request to the coordinator of this key, once it is found. Be busy until it is
-        answered or has failed; `on_answer` is called only with an answer."""
+        answered or has failed; `on_answer` is called only with an answer. If there is no
+        coordinator, or it supports no suitable version, call the constructor's `not_found`."""
         self.is_busy = True
 
         def answered(answer: Struct) -> None:
@@ -203,8 +204,8 @@ class OneAfterAnother:
         )
 
     def ask_elsewhere(self, key: Key) -> None:
-        """Forget the coordinator, and look for it again after a back-off, since this broker denies
-        being it."""
+        """Forget the coordinator, and be busy during a back-off: this broker denies being it or has
+        not answered, so the next request looks for it again."""
         self._coordinators.forget(key)
         self.pause(self.backoff.fail())
 

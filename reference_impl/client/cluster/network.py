@@ -97,7 +97,8 @@ class Network(Links):
     ) -> None:
         """Send a request to a broker, in the newest version within the bounds that both sides
         support. Call `on_failure` if there is none, or if the connection breaks or the time is
-        over. timeout_ms: None for request.timeout.ms."""
+        over. timeout_ms: None for request.timeout.ms. expects_answer: if False, `on_answer` gets a
+        response of default values."""
         self.link(node, lane).ask(
             Query(
                 api_key,

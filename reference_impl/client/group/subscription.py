@@ -35,8 +35,8 @@ class PartitionState:
     """The newest leader epoch whose leader is known to have the records that were read
     (reading/truncation.py)."""
     reset_to: int | None = None
-    """The timestamp at which reading must begin, or None once the leader has answered its offset
-    (ListOffsets)."""
+    """The timestamp at which reading must begin, as long as its offset is not known from
+    ListOffsets; otherwise None."""
     is_paused: bool = False
     is_being_revoked: bool = False
     """Whether the partition is about to be revoked: its position was committed for the next owner,

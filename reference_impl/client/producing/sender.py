@@ -84,7 +84,8 @@ class Sender:
     # --- sending ------------------------------------------------------------------------------
 
     def run(self, is_urgent: bool) -> None:
-        """Send everything that may be sent now, and set a timer for the rest."""
+        """Send everything that may be sent now, and set a timer for the rest. is_urgent: whether to
+        send without lingering."""
         while ready := self._take_ready(is_urgent):
             for node, batches in ready:
                 self._send(node, batches)

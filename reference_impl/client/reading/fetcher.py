@@ -82,7 +82,7 @@ class Fetcher:
             except CorruptRecord as error:
                 self.error = ClientError(
                     "CORRUPT_MESSAGE",
-                    f"{fetched.partition} after offset {fetched.next_offset}: {error}",
+                    f"{fetched.partition} from offset {fetched.next_offset} on: {error}",
                 )
                 break
             finally:

@@ -143,7 +143,8 @@ class Positions:
         if self._reset_to is None:
             self.error = ClientError(
                 "LOG_TRUNCATION",
-                f"{partition} was truncated below our position {position}, to {end_offset}, and"
+                f"{partition} was truncated below our position {position}"
+                f"{f', to {end_offset}' if end_offset >= 0 else ''}, and"
                 " auto.offset.reset=none: seek to the offset to continue at",
             )
             self.wait(partition)

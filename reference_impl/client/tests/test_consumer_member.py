@@ -209,7 +209,7 @@ def test_a_fenced_member_has_lost_its_partitions_and_joins_again(error: ErrorCod
     still(script, 0, error)
     assert not script.machine.group_metadata.member_id  # type: ignore[attr-defined]
     assert held(script), "its application works on them yet"
-    with pytest.raises(ClientError, match="the group has removed this consumer"):
+    with pytest.raises(ClientError, match="this consumer is not a member of the group"):
         script.ok(calls.Commit())
     script.call(POLL)
     assert changes(script)[-1] == (Change.LOST, 2)

@@ -295,7 +295,7 @@ class ClassicMembership(GroupMember):
         self._move(Move.MUST_JOIN_AGAIN)
 
     def _again(self, delay_ms: int) -> None:
-        """Join again after a while, without giving up partitions: that was done before the first
+        """Join again after this delay, without giving up partitions: that was done before the first
         attempt."""
         self._move(Move.MUST_JOIN_AGAIN)
         self._is_busy = True

@@ -127,7 +127,8 @@ class Transactions:
         self._offsets.append(PendingOffsets(call_id, offsets, group))
 
     def check_in_transaction(self, doing: str) -> None:
-        """Raise an error with the reason unless a transaction is open to write in."""
+        """Raise the error of the transaction, or IllegalState, unless one is open to write in.
+        doing: the call, for the message."""
         if self.state == State.IN_TRANSACTION:
             return
         if self.error is not None and self.state in (State.ABORTABLE_ERROR, State.FATAL_ERROR):

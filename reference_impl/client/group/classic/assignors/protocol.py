@@ -80,7 +80,8 @@ def encode_subscription(subscription: MemberSubscription) -> bytes:
 
 
 def decode_subscription(data: bytes, group_instance_id: str | None) -> MemberSubscription:
-    """Decode a member's subscription, of any version. Raise Malformed if the bytes are none."""
+    """Decode a member's subscription, of any version. Raise Malformed if the bytes are not one.
+    group_instance_id: that of the member, which the bytes do not contain."""
     _, body = decode_versioned(definition("ConsumerProtocolSubscription"), data)
     return MemberSubscription(
         frozenset(body.topics),
