@@ -121,6 +121,6 @@ def _metadata_types() -> dict[int, str]:
 
 def _int16(data: Bytes, what: str) -> int:
     if len(data) < 2:
-        raise Malformed("the bytes end before the version", message=what)
+        raise Malformed("the bytes end before the version or record type", message=what)
     number: int = _INT16.unpack_from(data)[0]
     return number

@@ -42,12 +42,13 @@ class CorruptRecord(Malformed):
 
 
 class TooManyElements(Exception):
-    """A message has more array elements than may be read or written in one go. It is not malformed,
-    so no reader or writer converts this error to Malformed."""
+    """A message has more array elements, or tagged fields, than may be read or written in one go.
+    It is not malformed, so no reader or writer converts this error to Malformed."""
 
 
 class Budget:
-    """The number of array elements that may still be read or written before TooManyElements."""
+    """The number of array elements and tagged fields that may still be read or written before
+    TooManyElements."""
 
     __slots__ = ("left",)
 
@@ -55,8 +56,8 @@ class Budget:
         self.left = 0
 
     def spend(self, count: int) -> None:
-        """Deduct the number of elements of an array, before any of them is read or written. Raise
-        TooManyElements if fewer are left."""
+        """Deduct the number of elements of an array, or of tagged fields, before any of them is
+        read or written. Raise TooManyElements if fewer are left."""
         self.left -= count
         if self.left < 0:
             raise TooManyElements

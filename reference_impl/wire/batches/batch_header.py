@@ -87,7 +87,7 @@ class BatchHeader(NamedTuple):
 
     @property
     def is_control(self) -> bool:
-        """Return whether the batch holds a control record, such as a transaction marker."""
+        """Return whether the batch holds control records, such as a transaction marker."""
         return bool(self.attributes & CONTROL_BIT)
 
     @property
@@ -185,7 +185,8 @@ def batches(
     buffer: Buffer, *, allow_partial: bool = False
 ) -> Iterator[tuple[BatchHeader, int, int]]:
     """Yield (header, start, end) of each batch. A Fetch response may end in the middle of a batch
-    (max_bytes): with `allow_partial` such an end is ignored. Without it, raise CorruptRecord."""
+    (max_bytes): with `allow_partial` such an end is ignored. Raise CorruptRecord for it otherwise,
+    and for an impossible header in any case."""
     position, limit = 0, len(buffer)
     while position < limit:
         if allow_partial and limit - position < HEADER_BYTES:

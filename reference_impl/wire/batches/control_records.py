@@ -1,7 +1,8 @@
 """Control records: transaction markers, and the records by which the quorum notes its leaders.
 
 Source: KIP-98 (markers), KIP-595, KIP-853; Java classes ControlRecordType, EndTransactionMarker. A
-batch with the control bit holds one of them; a consumer drops it instead of delivering it.
+batch with the control bit holds only such records; a consumer drops them instead of delivering
+them.
 """
 
 from __future__ import annotations

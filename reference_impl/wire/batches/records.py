@@ -282,7 +282,7 @@ class RecordBatch:
 
     @property
     def is_control(self) -> bool:
-        """Return whether the batch holds a control record, such as a transaction marker."""
+        """Return whether the batch holds control records, such as a transaction marker."""
         return bool(self.attributes & CONTROL_BIT)
 
     @property

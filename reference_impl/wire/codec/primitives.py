@@ -224,9 +224,9 @@ def error_message(flexible: bool, nullable: bool) -> Codec:
 
 def blob(kind: str, flexible: bool, nullable: bool) -> Codec:
     """Return the codec of bytes or records: a length, then that many bytes. It raises Malformed for
-    null unless that is allowed. A value of `records` stays a view into the frame: the broker
-    patches batches in place and copies nothing. A value of `bytes` is a copy, since it is small and
-    kept for long (member metadata), and must not keep the frame in memory."""
+    null unless that is allowed, TypeError for text. A value of `records` stays a view into the
+    frame: the broker patches batches in place and copies nothing. A value of `bytes` is a copy,
+    since it is small and kept for long (member metadata), and must not keep the frame in memory."""
     read_length, write_length, length_size, _ = length_codec(kind, flexible)
     keep_view = kind == "records"
 

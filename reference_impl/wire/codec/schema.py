@@ -250,7 +250,7 @@ def tags_reader(
 
 def tags_to_write(tagged: dict[int, Known], message: Struct) -> list[tuple[int, bytes]]:
     """Return (tag, bytes) of each tagged field that differs from its default and of each unknown
-    one, ordered by tag. Raise the error of a value that its field cannot hold."""
+    one, ordered by tag. Raise Malformed for a value that its field cannot hold."""
     found = dict(message.unknown_tags) if message.unknown_tags else {}
     for tag, (name, _, write_field, default) in tagged.items():
         value = getattr(message, name)

@@ -80,7 +80,7 @@ def test_a_subscription_carries_its_version() -> None:
 @pytest.mark.parametrize(
     ("key", "value", "problem"),
     [
-        (b"", b"", "the bytes end before the version"),
+        (b"", b"", "the bytes end before the version or record type"),
         (b"\x7f\xff", None, "record type 32767 is unknown"),
         (bytes.fromhex("0001 0001 67 0001 74 0000"), None, "OffsetCommitKey v0, partition"),
         (bytes.fromhex("0002 0001 67"), b"\x00", "GroupMetadataValue: the bytes end before"),
