@@ -158,7 +158,7 @@ def committed_offset(
     world: Conversation, group: str = "g", *, stable: bool = False
 ) -> tuple[int, int]:
     """Return (offset, error code) of an OffsetFetch for t-0; the offset is -1 if none is
-    committed."""
+    committed. stable: whether to refuse an offset that a transaction may change (KIP-447)."""
     of = request_definition(ApiKey.OFFSET_FETCH)
     answer = world.call(
         ApiKey.OFFSET_FETCH,

@@ -142,8 +142,8 @@ def _with_crc(data: bytearray) -> bytes:
 
 @lru_cache(1)
 def bombs() -> tuple[bytes, ...]:
-    """Return batches of a few kilobytes that decompress to very many bytes or records: more than
-    the limit, or a valid but large content."""
+    """Return batches of less than a mebibyte that decompress to very many bytes or records: more
+    than the limit, or a valid but large content."""
     zeros = bytes(BOMB_BYTES)
     deflate = zlib.compressobj(wbits=31)
     payloads = (

@@ -131,7 +131,7 @@ class SlowSender:
 
 def conversation(case: Case) -> None:
     """Send plausible requests one after the other, with values from earlier responses. Raise
-    Violation for a wrong one."""
+    Violation for a wrong response."""
     story: list[int] = []
     if case.random.random() < 0.7:
         story = [api for api in case.random.choice(STORIES) if api in case.frames.served]
@@ -180,8 +180,8 @@ def unread(case: Case) -> None:
 
 
 def garbled(case: Case) -> None:
-    """Send bytes that are not a request: the broker must close the connection, or wait until the
-    client does, and raise Violation if it stays open."""
+    """Send bytes that are not a request, and half-close the connection. Raise Violation if the
+    broker does not close it then."""
     with case.connect() as client:
         case.send(client, garbage(case.random, MAX_FRAME_BYTES))
         client.socket.shutdown(socket.SHUT_WR)
@@ -203,8 +203,8 @@ def half_closed(case: Case) -> None:
 
 
 def crowd(case: Case) -> None:
-    """Open many connections at once, each with a part of a request; some are closed without the
-    rest."""
+    """Open many connections at once, each with a part of a request, then close them all, some with
+    RST."""
     clients = [case.connect() for _ in range(60)]
     for client in clients:
         data = case.frames.whole(case.frames.any_api()).framed

@@ -154,7 +154,7 @@ def _cut(random: Random, pieces: list[Piece], _flexible: bool) -> bytes:
 
 
 def _replaced(random: Random, pieces: list[Piece], _flexible: bool) -> bytes:
-    """Return the bytes with one piece replaced by random bytes of the same size."""
+    """Return the bytes with one piece replaced by as many bytes that are random, 0xff or 0."""
     if not pieces:
         return random.randbytes(random.randrange(20))
     at = random.randrange(len(pieces))
@@ -178,7 +178,7 @@ def _swapped(random: Random, pieces: list[Piece], _flexible: bool) -> bytes:
 
 def _with_tags(random: Random, pieces: list[Piece], flexible: bool) -> bytes:
     """Return the bytes with added tagged fields: too many, in a wrong order, larger than the frame,
-    or just unknown."""
+    or just unknown. Instead add random bytes at the end of a message without tags."""
     counts = [at for at, piece in enumerate(pieces) if piece.kind == "tag_count"]
     if not counts or not flexible:
         return _joined(pieces) + random.randbytes(random.randrange(1, 40))

@@ -78,7 +78,10 @@ class Judge:
                 client.socket.close()
                 break
             if why is not None:
-                raise Violation(f"answered instead of closed: {why}; {shown(frame.data)}")
+                raise Violation(
+                    "the broker answered instead of closing the connection, as it must:"
+                    f" {why}; {shown(frame.data)}"
+                )
             answers.append(self._read(frame, raw))
         return answers
 
@@ -115,7 +118,10 @@ class Judge:
 
         if not self.broker.logged(is_there):
             wanted = why or "any reason"
-            raise Violation(f"closed, but the log does not say {wanted!r}: {shown(frame.data)}")
+            raise Violation(
+                f"the broker closed the connection, but its log does not say {wanted!r}:"
+                f" {shown(frame.data)}"
+            )
         self.counts["closed"] += 1
         self.counts["closed as malformed"] += why is not None
 

@@ -44,7 +44,11 @@ class Resources:
         descriptors are open than at `begin`, even after a generous time-out."""
         growth, step = growth_and_step(self.resident)
         if growth - step > GROWTH_BYTES_MAX or step > STEP_BYTES_MAX:
-            raise Violation(f"memory grew: {[resident >> 20 for resident in self.resident]} MiB")
+            raise Violation(
+                f"memory grew: {[resident >> 20 for resident in self.resident]} MiB; at most"
+                f" {STEP_BYTES_MAX >> 20} MiB are allowed in one step, and"
+                f" {GROWTH_BYTES_MAX >> 20} MiB in all others"
+            )
         deadline = time.monotonic() + PATIENCE_S
         while self.broker.descriptors() > self.descriptors_before:
             if time.monotonic() > deadline:

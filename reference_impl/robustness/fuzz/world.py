@@ -22,7 +22,10 @@ def make_internal_topics(broker: Broker) -> None:
             deadline = time.monotonic() + PATIENCE_S
             while client.call(ApiKey.FIND_COORDINATOR, 4, **body).coordinators[0].error_code:
                 if time.monotonic() > deadline:
-                    raise Violation(f"no coordinator of kind {key_type}")
+                    raise Violation(
+                        f"there is no coordinator of kind {key_type} (0: groups, 1: transactions)"
+                        f" after {PATIENCE_S} s"
+                    )
                 time.sleep(0.1)
 
 

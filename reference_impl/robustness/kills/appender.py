@@ -117,7 +117,10 @@ class Appender(Worker):
                 " although all batches were sent in order"
             )
         if row.base_offset != sent.sequence:
-            raise Broken(f"sequence {sent.sequence} was given the offset {row.base_offset}")
+            raise Broken(
+                f"{self.name}: the batch of sequence {sent.sequence} was given the offset"
+                f" {row.base_offset}, not {sent.sequence}"
+            )
         self._note_first()
 
     def _note_first(self) -> None:
@@ -137,7 +140,10 @@ class Appender(Worker):
             (row.last_sequence for row in rows if row.producer_id == self.producer_id), default=-1
         )
         if last < self.unanswered[0].sequence:
-            raise Broken(f"the broker knows its sequences up to {last} only")
+            raise Broken(
+                f"{self.name}: the broker knows this producer's sequence numbers only up to {last},"
+                f" below the first unanswered one, {self.unanswered[0].sequence}"
+            )
         self.beyond_the_window += 1
         while self.unanswered and self.unanswered[0].sequence <= last:
             self._note_first()

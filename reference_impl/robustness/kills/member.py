@@ -105,7 +105,7 @@ class Member(Worker):
         return offset
 
     def _check(self) -> None:
-        """Require that, right after a restart, the committed offset is at least the last
+        """Raise Broken unless, right after a restart, the committed offset is at least the last
         acknowledged one and at most the last requested one."""
         found = self._committed(self.link)
         if not self.acknowledged <= found <= self.attempted:
@@ -119,8 +119,8 @@ class Member(Worker):
         return self.acknowledged + 1
 
     def verify(self, link: Link) -> int:
-        """Require that the group's committed offset is the last acknowledged one; return the number
-        of commits."""
+        """Return the number of commits. Raise Broken unless the group's committed offset is the
+        last acknowledged one."""
         found = self._committed(link)
         if found != self.acknowledged:
             raise Broken(

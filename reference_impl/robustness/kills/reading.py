@@ -28,7 +28,10 @@ def read_partition(link: Conversation, topic: str, partition: int = 0) -> list[S
             raise Broken(f"Fetch of {topic} at {offset}: {ErrorCode(row.error_code).name}")
         if not row.records:
             if offset != row.high_watermark:
-                raise Broken(f"{topic} ends at {offset}, not at {row.high_watermark}")
+                raise Broken(
+                    f"{topic} is read up to offset {offset}, not to its high watermark"
+                    f" {row.high_watermark}"
+                )
             return found
         position = 0
         while position < len(row.records):

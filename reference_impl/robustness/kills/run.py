@@ -51,8 +51,8 @@ class Outcome:
 def run_kills(
     seed: int, kills: int, bug: str | None = None, say: Callable[[str], None] = print
 ) -> Outcome:
-    """Kill the broker again and again, and return the outcome. A broken promise does not raise; it
-    is in the outcome."""
+    """Kill the broker, which has the planted bug if one is named, again and again, and return the
+    outcome. A broken promise does not raise; it is in the outcome."""
     outcome = Outcome(seed)
     with tempfile.TemporaryDirectory(prefix="touchstone-kills-") as scratch:
         station = Station(Path(scratch) / "data", bug)
@@ -100,7 +100,8 @@ def _run(station: Station, outcome: Outcome, kills: int, say: Callable[[str], No
 
 
 def _live_and_die(station: Station, random: Random) -> None:
-    """Let the broker live for a random time, kill it, and start it again."""
+    """Let the broker live for a random time, kill it, now and then once more during its start, and
+    start it again."""
     until = threading.Event()  # never set: this only waits for some time
     until.wait(random.uniform(*LIVES_S))
     station.kill()

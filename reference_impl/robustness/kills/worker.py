@@ -104,7 +104,10 @@ class Worker:
             if code is ErrorCode.NONE:
                 return
             if code not in RETRIABLE or time.monotonic() > deadline:
-                raise Broken(f"refused with {code.name}")
+                raise Broken(
+                    f"a request was refused with {code.name}, which may not be retried or has"
+                    f" lasted for {PATIENCE_S} s"
+                )
             time.sleep(PAUSE_S)
 
     def _run(self) -> None:
