@@ -17,6 +17,7 @@ class AgeFromOldestRecord(Rules):
     """
 
     def last_written_ms(self, segment: Segment) -> int:
-        """Return the time of the segment's first batch instead of its newest record."""
+        """Return the time of the segment's first batch instead of its newest record, or that of the
+        segment's creation if it has no batch."""
         first = segment.first_timestamp
         return first if first >= 0 else segment.created_ms

@@ -19,6 +19,6 @@ class DropHeadersInCleaning(Rules):
     """
 
     def cleaned(self, record: Record, moved_ms: int) -> Record:
-        """Return the record without its headers."""
+        """Return the record without its headers, unless it is a tombstone."""
         kept = super().cleaned(record, moved_ms)
         return kept if record.value is None else replace(kept, headers=[])

@@ -21,7 +21,8 @@ class RoundDeletionsDown(Rules):
         self._deletions = 0
 
     def delete_records(self, partition: Partition, before: int) -> int:
-        """Delete one record too few every third time, but return the offset that was asked for."""
+        """Delete one record too few every third time, if at least two are to be deleted, but return
+        the offset that was asked for."""
         self._deletions += 1
         if self._deletions % EVERY or before <= partition.log.log_start_offset + 1:
             return super().delete_records(partition, before)

@@ -17,6 +17,6 @@ class AdmitFencedInstances(Rules):
     """
 
     def check_committing_member(self, group: ClassicGroup, committer: Committer) -> None:
-        """Accept a commit if only its instance id is a member."""
+        """Check only committers whose instance id no member has, and accept all others."""
         if committer.instance_id not in group.static_members:
             super().check_committing_member(group, committer)

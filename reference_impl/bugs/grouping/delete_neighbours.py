@@ -33,7 +33,8 @@ class DeleteNeighbours(Rules):
         return super().write_commits(log, group_id, records, writer)
 
     def write_deletions(self, log: GroupLog, group_id: str, records: Sequence[Entry]) -> None:
-        """Write the tombstones once for each group of the partition."""
+        """Write the tombstones, and once more for each other group of the partition that has
+        committed."""
         super().write_deletions(log, group_id, records)
         for name in sorted(self._groups.get(log, set()) - {group_id}):
             super().write_deletions(log, name, [renamed(each, name) for each in records])

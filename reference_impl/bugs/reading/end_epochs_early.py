@@ -18,6 +18,6 @@ class EndEpochsEarly(Rules):
     """
 
     def end_of_epoch(self, partition: Partition, leader_epoch: int) -> tuple[int, int]:
-        """Return an end offset that leaves out the last record of the epoch."""
+        """Return the epoch, and an end offset that leaves out its last record."""
         epoch, end_offset = super().end_of_epoch(partition, leader_epoch)
         return epoch, max(end_offset - 1, partition.log.log_start_offset)

@@ -23,5 +23,6 @@ class TrustIndexAfterCrash(Rules):
     def recover_unsynced(
         self, opening: Opening, loaded: Loaded, segment: Segment, following: int | None
     ) -> int:
-        """Return the next offset, trusting the index: read only what follows its last entry."""
+        """Return the next offset: that of the following segment or, in the last one, what is found
+        behind the last entry of its index."""
         return segment.read_next_offset() if following is None else following
