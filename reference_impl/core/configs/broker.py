@@ -179,7 +179,8 @@ _COARSER = (
     ConfigKey("log.roll.jitter.hours", _I, "0", 0),
 )
 
-# Accepted and checked, but without effect: they size what a broker with one thread lacks.
+# Accepted and checked, but without effect: they size what a broker with one thread lacks. (The
+# exception is log.dir, which the host reads.)
 IGNORED = (
     ConfigKey("group.consumer.assignor.offload.enable", _B, "true"),
     ConfigKey("group.coordinator.append.linger.ms", _I, "-1", -1),
@@ -329,9 +330,9 @@ class BrokerConfig:
 
 
 def check_lengths(given: Mapping[str, str]) -> None:
-    """Raise BadConfig for a name or value that is no string of the protocol. DescribeConfigs names
-    it, and brokers register with their rack and listeners. Secrets, such as certificates, are not
-    sent, and may be longer."""
+    """Raise BadConfig for a name or value that is too long for a string of the protocol:
+    DescribeConfigs names it, and brokers register with their rack and listeners. Secrets, such as
+    certificates, are not sent, and may be longer."""
     for name, text in given.items():
         secret = name.startswith(PREFIX) or (
             name in KNOWN_CONFIGS and KNOWN_CONFIGS[name].type in SECRETS

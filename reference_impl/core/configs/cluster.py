@@ -80,7 +80,8 @@ class Membership:
     bootstrap: tuple[Endpoint, ...]
     """Controllers that know the quorum (KIP-853), for a node whose configuration has no voters."""
     controller_listener: str | None
-    """The listener on which controllers are asked: the first of `controller.listener.names`."""
+    """The listener on which controllers are asked: the first of `controller.listener.names`,
+    None if that is empty."""
     between_brokers: str | None
     """The listener on which brokers ask each other, None for a node that is no broker."""
 
@@ -155,7 +156,7 @@ def _between_brokers(
     config: Mapping[str, str], given: Mapping[str, str], of_clients: tuple[Listener, ...]
 ) -> str:
     """Return the listener between brokers: the one configured, else PLAINTEXT, else the first.
-    Raise BadConfig if there is none, or if the configured one is none for brokers."""
+    Raise BadConfig if there is none, or if the configured one is not for brokers."""
     names = [listener.name for listener in of_clients]
     wanted = config[BETWEEN_BROKERS]
     if wanted in names:

@@ -221,7 +221,7 @@ _BROKERS = {
     "producer.id.expiration.check.interval.ms": "The interval at which the broker looks for idle"
     " producers.",
     "producer.id.expiration.ms": "The idle time after which a partition forgets a producer.",
-    "queued.max.request.bytes": "The memory that requests in progress may use together; "
+    "queued.max.request.bytes": "The memory that incomplete requests may use together; "
     "-1: 512 MiB.",
     "queued.max.requests": "The largest number of requests that wait for a thread.",
     "quota.window.num": "The number of windows over which a rate is measured for quotas.",

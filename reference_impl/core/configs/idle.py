@@ -1,4 +1,4 @@
-"""Broker keys of Apache Kafka that nothing here obeys: they are described, and may be altered.
+"""Broker keys of Apache Kafka that nothing here obeys: they are described, and some may be altered.
 
 Source: the answer of a fresh Apache Kafka 4.3.1 to DescribeConfigs: names, types, defaults. They
 size threads, quorums, tiers and plugins that this broker does not have. A broker refuses to start

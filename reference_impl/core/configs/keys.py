@@ -44,7 +44,8 @@ _RANGES = {
 
 
 class BadConfig(ValueError):
-    """An unknown key, or a value that it cannot take; the message is one sentence for a person."""
+    """A setting or option is unknown, wrong, or contradicts another; the message is one sentence
+    for a person."""
 
 
 @dataclass(frozen=True)
@@ -57,7 +58,8 @@ class ConfigKey:
     at_least: float | None = None
     at_most: float | None = None
     one_of: tuple[str, ...] | None = None
-    """For a LIST the allowed items; for a number the values allowed besides the bounds."""
+    """For a LIST the allowed items, for a text the allowed values, for a number the values that are
+    allowed besides those within the bounds."""
     synonym: str | None = None
     """For a topic's key the broker's key that gives its default (KIP-226)."""
     item_form: str | None = None

@@ -193,7 +193,10 @@ def _sasl(name: str, settings: _Settings) -> Sasl:
         own = settings.own(f"{mechanism.lower()}.{_REAUTH}")
         session_ms[mechanism] = int(settings.text(_REAUTH) if own is None else own)
     if not mechanisms:
-        raise BadConfig(f"listener {name} asks for SASL, and sasl.enabled.mechanisms names none")
+        raise BadConfig(
+            f"listener {name} asks for SASL, and sasl.enabled.mechanisms names none; name one of"
+            f" {', '.join(MECHANISMS)}"
+        )
     return Sasl(
         mechanisms,
         passwords,
@@ -222,8 +225,8 @@ def _tls(name: str, settings: _Settings) -> Tls:
 
 
 def _check_own_keys(given: Mapping[str, str], names: list[str]) -> None:
-    """Raise BadConfig for a key of a listener that does not exist, or an unknown key of one that
-    does."""
+    """Raise BadConfig for a key of a listener that does not exist, or an unknown key or bad value
+    of one that does."""
     prefixes = {name: f"{PREFIX}{name.lower()}." for name in names}
     for key, text in given.items():
         if not key.startswith(PREFIX):

@@ -69,7 +69,8 @@ class Authorizer:
     ) -> bool:
         """Return whether the principal may do this to at least one possible resource of this type,
         whether or not such a resource exists. Source: Authorizer.java, authorizeByResourceType
-        (KIP-679). Implied operations do not count."""
+        (KIP-679). Implied operations count only in entries that match all names, or the name
+        "hardcode"."""
         # Try some name: super users, and all users without ACLs, are allowed any name.
         if self.allows(principal, host, operation, resource_type, "hardcode"):
             return True

@@ -163,8 +163,8 @@ class ScramExchange:
         return answer
 
     def _look_up(self, by_token: bool) -> Credential:
-        """Return the credential of the user, or else of the delegation token, with the name in the
-        first message. Raise Denied if there is none."""
+        """Return the credential of the user or, with by_token, of the delegation token with the
+        name in the first message. Raise Denied if there is none."""
         if not by_token:
             credential = self._credential_of_user(self._name)
             if credential is None:
