@@ -16,7 +16,7 @@ _BATCHES_BLOCK_BYTES = 256 * 1024
 
 class CorruptLog(StorageError):
     """Raised for the files of a log that cannot be used without losing records: their bytes differ
-    from those written, or they do not belong together. The message says what to do with them."""
+    from those written, or they do not belong together. Most messages say what to do with them."""
 
 
 def scan_headers(file: File, position: int, end: int) -> Iterator[tuple[BatchHeader, int]]:

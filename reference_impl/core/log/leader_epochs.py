@@ -65,8 +65,8 @@ class LeaderEpochs:
             self.save(sync=False)
 
     def save(self, *, sync: bool) -> None:
-        """Write the file, which must be durable before the records that it describes count as
-        flushed."""
+        """Write the file. With `sync`, make it durable unless it is already: it must be before the
+        records that it describes count as flushed."""
         if sync and self._is_synced:
             return
         lines = (f"{epoch} {start}" for epoch, start in self.entries)
@@ -99,12 +99,12 @@ class LeaderEpochs:
 
     def truncate_from_end(self, end_offset: int, *, save: bool = True) -> None:
         """Drop the epochs that start at or after the new log end, since none of their records is
-        left."""
+        left. save: whether to write the file."""
         self._replace([entry for entry in self.entries if entry[1] < end_offset], save=save)
 
     def truncate_from_start(self, start_offset: int, *, save: bool = True) -> None:
         """Drop the epochs that end before the new log start, and let the epoch of the record at the
-        log start begin there."""
+        log start begin there. save: whether to write the file."""
         epoch = self.epoch_of(start_offset)
         kept = [entry for entry in self.entries if entry[1] > start_offset]
         self._replace(kept if epoch is None else [(epoch, start_offset), *kept], save=save)

@@ -95,7 +95,8 @@ class PartitionLog(ReadableLog):
         """Create the partition's directory, or open it and recover what a crash left.
 
         The three offsets come from the data directory's checkpoints (`LogDirectory.open_log` passes
-        them). Raise CorruptLog where starting would lose data.
+        them). clean_shutdown: whether the last process closed the log, so that its files can be
+        trusted. Raise CorruptLog where starting would lose data.
         """
         directory = f"{data_directory}/{topic}-{partition}"
         storage.make_directory(directory)
@@ -133,14 +134,16 @@ class PartitionLog(ReadableLog):
     ) -> AppendResult:
         """Append one batch as leader: write its offsets and the leader's epoch into its header, in
         place. Both fields are outside the CRC; the other bytes go to disk as the client sent
-        them."""
+        them. Raise StorageError if that fails, or if an earlier failure has made the files
+        untrustworthy."""
         base_offset = self._log_end_offset
         assign_offset_and_epoch(data, 0, base_offset, leader_epoch)
         return self._write(data, header.placed(base_offset, leader_epoch), now_ms)
 
     def append_fetched(self, data: memoryview, batch: BatchHeader, now_ms: int) -> None:
         """Append one batch as follower, at the offset and in the epoch that its leader has
-        given it. Offsets may be missing before it, where compaction has removed records."""
+        given it. Offsets may be missing before it, where compaction has removed records. Raise
+        StorageError as `append` does."""
         self._write(data, batch, now_ms)
 
     def _write(self, data: bytearray | memoryview, batch: BatchHeader, now_ms: int) -> AppendResult:
@@ -328,7 +331,8 @@ class PartitionLog(ReadableLog):
         return waited_ms >= self.config.flush_ms and self.recovery_point < self._log_end_offset
 
     def flush(self) -> None:
-        """Sync everything appended so far, and move the recovery point to the log end."""
+        """Sync everything appended so far, and move the recovery point to the log end. Raise
+        StorageError if that fails, or if the files are not trusted."""
         trust = self._flush_state
         trust.check()
         # After a failed fsync the content of the medium is unknown, and the next fsync may succeed.

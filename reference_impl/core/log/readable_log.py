@@ -52,7 +52,7 @@ class ReadableLog:
     @property
     def high_watermark(self) -> int:
         """The offset up to which (exclusive) every in-sync replica has the log; consumers see no
-        further (KIP-207)."""
+        further (KIP-207). A value outside the log is set to the log's nearest offset."""
         return self._high_watermark
 
     @high_watermark.setter
@@ -128,7 +128,7 @@ class ReadableLog:
 
     def batches(self, from_offset: int = 0) -> Iterator[memoryview]:
         """Yield every batch from the one with this offset on, its CRC checked, for replaying a
-        log."""
+        log. Raise CorruptLog at an altered one."""
         return self._segments.batches(max(from_offset, self._log_start_offset))
 
     def offset_for_timestamp(self, timestamp: int) -> Search:

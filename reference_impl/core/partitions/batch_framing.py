@@ -31,9 +31,9 @@ _UNNAMED = frozenset([NOBODY])
 
 
 def writers_in_transactions(records: memoryview | bytearray | None) -> frozenset[tuple[int, int]]:
-    """Return (producer id, epoch) of the first batch if it is transactional, or NOBODY for one that
-    names no producer; the empty set if it is not transactional or there is no whole batch. Raise
-    Refused if these bytes cannot be the beginning of a batch."""
+    """Return a set of one, (producer id, epoch) of the first batch, if it is transactional (NOBODY
+    if it names no producer). Return the empty set if it is not transactional or there is no whole
+    batch of magic 2. Raise Refused if these bytes cannot be the beginning of a batch."""
     if records is None:
         return _NO_WRITERS
     end = len(records)

@@ -157,7 +157,7 @@ def _walk(
     Return the index of the next record, its position, the bytes that it needs there (0: those at
     hand are enough), and what was found.
 
-    Raise BadRecords if a size or a length does not fit.
+    Raise BadRecords if a size or a length does not fit, IndexError if the data end inside a record.
     """
     # Numbers of one byte are read in place: they are nearly all, and a call costs more than a read.
     low, high, consecutive, keys = seen

@@ -108,7 +108,8 @@ class BatchFilter:
 
     def kept(self, header: BatchHeader, data: Buffer) -> Steps:
         """Return the part of a batch that stays: all of it, fewer records, a header without
-        records, or None. Yield between steps of work, for a batch may hold millions of records."""
+        records, or None. Yield between steps of work, for a batch may hold millions of records.
+        Raise CorruptRecord if the batch is damaged."""
         if header.is_control:
             is_useless = self.transactions.is_useless_marker(header, RecordBatch.decode(data)[0])
             drops_all = is_useless and horizon_has_passed(header, self.now_ms)
@@ -174,8 +175,8 @@ def checked_records(data: Buffer) -> Iterator[Record | None]:
 def _rewritten(
     header: BatchHeader, records: list[Record], horizon_ms: int | None, steps: CleaningSteps
 ) -> Generator[None, None, bytes]:
-    """Return the batch with these records only. A new horizon replaces the base timestamp, and the
-    timestamp deltas count from there."""
+    """Return the batch with these records only. A new horizon (None: no new one) replaces the base
+    timestamp, and the timestamp deltas count from there."""
     base, attributes = header.base_timestamp, header.attributes
     if horizon_ms is not None:
         base, attributes = horizon_ms, attributes | DELETE_HORIZON_BIT

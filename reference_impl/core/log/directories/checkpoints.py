@@ -38,7 +38,8 @@ def encode_lines(lines: Iterable[str]) -> bytes:
 
 
 def decode_lines(path: str, data: bytes, fields: int) -> list[list[str]]:
-    """Return the fields of each line, or raise BadCheckpoint naming the line that is wrong."""
+    """Return the fields of each line, or raise BadCheckpoint naming the line that is wrong.
+    fields: the number of fields that each line must have."""
     if not data.endswith(b"\n"):
         raise BadCheckpoint(path, "its last line is not complete")
     lines = data.decode(errors="replace").split("\n")
@@ -69,7 +70,7 @@ def _is_integer(text: str, *, bits: int = 64) -> bool:
 def read_offsets(storage: Storage, path: str) -> dict[TopicPartition, int]:
     """Return the offset of each partition in the file. Return an empty dict if there is no file, or
     an empty one: Kafka creates empty files before it has anything to write
-    (OffsetCheckpointFile)."""
+    (OffsetCheckpointFile). Raise BadCheckpoint if the file is not in its format."""
     data = storage.read_file(path) if storage.exists(path) else b""
     if not data:
         return {}

@@ -76,7 +76,7 @@ class LogDirectory:
         self, topic: str, partition: int, topic_id: uuid.UUID, config: LogConfig, now_ms: int
     ) -> PartitionLog:
         """Create the partition, or open it with the offsets that its checkpoints name. Return its
-        log."""
+        log. Raise StorageError, such as CorruptLog, if its files cannot be used."""
         key = (topic, partition)
         if not self.storage.exists(f"{self.path}/{topic}-{partition}"):
             self._forget_namesake(key)
@@ -121,7 +121,8 @@ class LogDirectory:
                 self._moved_away.append((doomed, 0))
 
     def take_offline(self, topic: str, partition: int, error: StorageError) -> None:
-        """Stop using the files of a partition, because they or their disk are damaged."""
+        """Stop using the files of a partition, because they or their disk are damaged, and note
+        that for the operator."""
         key = (topic, partition)
         self.offline[key] = error
         self.notes.append(

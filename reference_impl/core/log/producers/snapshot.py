@@ -113,9 +113,9 @@ class Snapshots:
         self._storage.write_atomically(self.path(offset), encode_snapshot(entries), sync=False)
 
     def newest(self, log_start_offset: int, log_end_offset: int) -> tuple[int, list[ProducerEntry]]:
-        """Return the newest whole snapshot and its offset, (0, []) if there is none. Remove those
-        that come before it in this search: torn ones, those after the log end, and those before the
-        log start: the batches needed to bring them up to date have been deleted
+        """Return the offset and entries of the newest usable snapshot, (0, []) if there is none.
+        Remove the unusable ones that are newer: torn ones, those after the log end, and those
+        before the log start, since batches after them have been deleted
         (ProducerStateManager.truncateAndReload)."""
         for offset in reversed(self.offsets()):
             path = self.path(offset)

@@ -210,7 +210,8 @@ def _load_segment(
 
 def recover_segment(opening: Opening, loaded: Loaded, segment: Segment, *, is_last: bool) -> int:
     """Check every batch, rebuild the indexes, cut a torn tail off, and return the offset after the
-    last batch. Raise CorruptLog if bytes are damaged that cannot be a torn tail."""
+    last batch. Raise CorruptLog if bytes are damaged that cannot be a torn tail, as all in another
+    segment than the last (is_last)."""
     segment.reset_indexes()
     next_offset, valid_bytes, size = segment.base_offset, 0, segment.size
     batches = scan_batches(segment.log, 0, size, opening.steps.check_batch)

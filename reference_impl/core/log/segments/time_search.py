@@ -45,7 +45,7 @@ class HasBatches(Protocol):
 
 def search(batches: HasBatches, timestamp: int, from_offset: int) -> Search:
     """Return the first record at or after `from_offset` that is not older than the timestamp, or
-    None."""
+    None. Raise CorruptLog at a damaged batch."""
     while (batch := batches.batch_at_time(timestamp, from_offset)) is not None:
         found = yield from _search_batch(batch, timestamp, from_offset)
         if found is not None:
