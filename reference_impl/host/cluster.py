@@ -186,7 +186,8 @@ def _ending(status: int) -> str:
 
 
 async def _started(options: Sequence[str], watched: int, log: Path) -> asyncio.subprocess.Process:
-    """Start the process of a node, which ends when no process holds the pipe open any more."""
+    """Start the process of a node, whose standard error is appended to `log`. It ends when no
+    process holds the pipe open any more."""
     command = [sys.executable, "-m", "reference_impl.host", *options]
     with log.open("ab") as stderr:
         return await asyncio.create_subprocess_exec(

@@ -50,7 +50,7 @@ class Outgoing(asyncio.Protocol):
 
     def ask(self, effect: Ask) -> None:
         """Send a request over this connection, or queue it until the connection is established and
-        logged in."""
+        logged in. Drop it if the connection is closing, whose loss is reported soon."""
         frame = encode_request(
             effect.api_key, effect.api_version, effect.request_id, effect.client_id, effect.body
         )

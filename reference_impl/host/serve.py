@@ -105,7 +105,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         " too",
     )
     parser.add_argument(
-        "--data", metavar="DIR", help="data directory (default: a temporary one, named on stderr)"
+        "--data",
+        metavar="DIR",
+        help="data directory (default: log.dirs, else a temporary one, named on stderr)",
     )
     parser.add_argument(
         "--config",
@@ -255,8 +257,9 @@ def keep_freed_memory() -> None:
 
 
 async def _serve(plan: Plan) -> int:
-    """Start, serve and stop the node. Return the exit status: 0, or FAILED if it ended by itself or
-    could not be stopped cleanly. Raise one of the errors in CANNOT_START."""
+    """Start, serve and stop the node, which gets LEAVE_S after a signal to hand over its
+    partitions. Return the exit status: 0, or FAILED if it ended by itself or could not be stopped
+    cleanly. Raise one of the errors in CANNOT_START."""
     loop = asyncio.get_running_loop()
     ended: asyncio.Future[str | None] = loop.create_future()
 

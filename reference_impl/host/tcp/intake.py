@@ -87,7 +87,8 @@ class Intake:
         sender.read_on()
 
     def end_standstills(self, now_s: float) -> None:
-        """Close connections that send nothing while others wait for the memory that they hold."""
+        """Resume senders for which there is room. If others still wait, close the connections that
+        hold memory and have sent nothing for STANDSTILL_S."""
         self._let_read_on()
         if not self._waiting:
             return

@@ -109,7 +109,7 @@ class Arrivals:
         self._loop.add_reader(client, self._hear, client, door)
 
     def _hear(self, client: socket.socket, door: Door) -> None:
-        """Queue a client that has begun its handshake, or forget one that has left."""
+        """Queue a client that has begun its handshake, or close one that has left."""
         try:
             has_left = not client.recv(1, socket.MSG_PEEK)
         except BlockingIOError:
