@@ -182,8 +182,9 @@ class GroupOffsets:
         on_answer: Callable[[Struct], int],
         on_failed: OnFailed,
     ) -> None:
-        """Send the request until there is an answer, or `default.api.timeout.ms` has passed.
-        on_answer: returns the error code for which to repeat the request, or 0."""
+        """Send the request until there is an answer, or call `on_failed` once
+        `default.api.timeout.ms` has passed. on_answer: returns the error code for which to repeat
+        the request, or 0."""
         deadline_ms = self._kernel.monotonic_ms + self._timeout_ms
         failures = 0
 

@@ -99,8 +99,8 @@ class Fetcher:
     # --- asking -------------------------------------------------------------------------------
 
     def run(self) -> None:
-        """Send a Fetch to every broker that leads an assigned partition without fetched records
-        here, unless one to this broker is in flight."""
+        """Send a Fetch to every broker that leads a partition which may be read, has a valid
+        position, and has no fetched records here, unless one to this broker is in flight."""
         here = {fetched.partition for fetched in self._buffered}
         wanted: dict[int, dict[TopicPartition, Wanted]] = {}
         nodes: dict[int, Node] = {}

@@ -145,8 +145,8 @@ class ClassicMembership(GroupMember):
             self._begin_rebalance()
 
     def _begin_rebalance(self) -> None:
-        """Commit and give up what the protocol demands (ConsumerCoordinator.onJoinPrepare), then
-        join."""
+        """Commit and give up what the protocol demands (ConsumerCoordinator.onJoinPrepare), or
+        report the partitions as lost if they are, then join."""
         self._is_busy = True
         self._must_join = False
         held = set(self._subscription.partitions)

@@ -185,7 +185,7 @@ class ConsumerMembership(GroupMember):
 
     def _reconcile(self) -> None:
         """Take the next step towards the assignment: give partitions up, take new ones, and report
-        that to the coordinator."""
+        that to the coordinator. Do nothing if all that is missing are names of topics."""
         part = self._named_part()
         gone = dict(self._held.items() - part.items())
         new = dict(part.items() - self._held.items())
