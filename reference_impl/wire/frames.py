@@ -23,7 +23,7 @@ from reference_impl.wire.messages import (
 
 FRAME_BYTES_MAX = 100 * 1024 * 1024  # socket.request.max.bytes, default
 OTHER_PROTOCOLS = {b"\x15\x03": "TLS", b"\x16\x03": "TLS", b"HTTP": "HTTP"}
-"""The first bytes of an answer -> the protocol that it belongs to (RFC 8446, record layer: an
+"""The first bytes of a frame -> the protocol that it belongs to (RFC 8446, record layer: an
 alert, a handshake)."""
 API_VERSIONS = 18
 CONTROLLED_SHUTDOWN = 7
@@ -292,8 +292,8 @@ def encode_response_parts(
 def decode_response_header(
     frame: bytes | bytearray | memoryview, api_key: int, api_version: int
 ) -> tuple[int, int]:
-    """Return (correlation id, position of the body) of a response. Raise Malformed if it is not
-    complete."""
+    """Return (correlation id, position of the body) of a response. Raise Malformed if the header is
+    not complete or well-formed, or the api key is unknown."""
     view = memoryview(frame)
     try:
         correlation_id: int = _CORRELATION_ID.unpack_from(view)[0]

@@ -120,15 +120,15 @@ def _compress_zstd(pieces: Iterable[bytes], level: int | None) -> Iterator[bytes
 
 
 def decompress(kind: int, data: Bytes, max_size: int = UNCOMPRESSED_BYTES_MAX) -> bytes:
-    """Return the decompressed data. Raise CorruptRecord if they are damaged or larger than
-    `max_size`."""
+    """Return the decompressed data. Raise CorruptRecord for an unknown kind, or if they are damaged
+    or larger than `max_size`."""
     return b"".join(expand(kind, data, max_size))
 
 
 def expand(kind: int, data: Bytes, max_size: int = UNCOMPRESSED_BYTES_MAX) -> Iterator[bytes]:
     """Yield the decompressed data in pieces, so that a decompression bomb is stopped early.
 
-    Raise CorruptRecord if the data are damaged or larger than `max_size`.
+    Raise CorruptRecord for an unknown kind, or if the data are damaged or larger than `max_size`.
     """
     pieces = _EXPANDERS.get(kind)
     if pieces is None:
