@@ -64,12 +64,14 @@ class BrokerProcess:
         self.host, self.port = host, int(number)
 
     def kill(self) -> None:
-        """Send SIGKILL, and wait for the end of the process."""
+        """Send SIGKILL, and wait for the end of the process. Raise subprocess.TimeoutExpired if it
+        does not come within PATIENCE_S."""
         self.process.kill()
         self.process.wait(PATIENCE_S)
 
     def stop(self) -> int:
-        """Send SIGTERM, wait for the end of the process, and return its exit status."""
+        """Send SIGTERM, wait for the end of the process, and return its exit status. Raise
+        subprocess.TimeoutExpired if the end does not come within PATIENCE_S."""
         self.process.terminate()
         return self.process.wait(PATIENCE_S)
 

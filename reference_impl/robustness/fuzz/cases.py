@@ -114,8 +114,8 @@ class SlowSender:
         """Send one more part. Return False if none is left. Raise Violation for a wrong response.
 
         The response to the last part is judged at once, so that its log lines are not mixed with
-        those of other cases. Give up if other cases took so long that the broker may have closed
-        the connection as idle.
+        those of other cases. Give up, and return False, if other cases took so long that the
+        broker may have closed the connection as idle.
         """
         if time.monotonic() - self._sent_at > IDLE_S / 2:
             self._client.socket.close()
@@ -254,14 +254,14 @@ def unfinished(case: Case) -> None:
 
 
 def segments_gone(case: Case) -> None:
-    """Delete partitions of many segments. Earlier cases may have changed the configuration of the
-    broker, and with it the number of segments."""
+    """Delete partitions of many segments, unless the broker refuses to fill them. Earlier cases
+    may have changed its configuration, and with it the number of segments."""
     with contextlib.suppress(AssertionError):
         attacks.segments(case.judge.broker.clients, SEGMENTS)
 
 
 def sessions_over(case: Case) -> None:
-    """Let many members of a group fall silent together."""
+    """Let many members of a group fall silent together, unless the broker refuses one."""
     with contextlib.suppress(AssertionError):
         attacks.ending_sessions(case.judge.broker.clients, MEMBERS)
 

@@ -207,7 +207,8 @@ BREAKERS: tuple[Callable[[Random, list[Piece], bool], bytes], ...] = (
 
 
 def garbage(random: Random, max_frame_bytes: int) -> bytes:
-    """Return bytes that are not a request: size and body are random."""
+    """Return bytes that are not a request: a wrong size or header, another protocol, or random
+    bytes."""
     short = random.randbytes(random.randrange(1, 64))
     return random.choice(
         (
