@@ -39,7 +39,8 @@ CLIENT_METRICS_CONFIGS = table(
 
 
 def check_client_metrics(overrides: Mapping[str, str], other_characters: int) -> None:
-    """Raise BadConfig or Refused unless a subscription may have these settings. other_characters:
+    """Raise Refused for an unknown key or an interval out of bounds, BadConfig for other settings
+    that a subscription may not have. other_characters:
     the length of all other subscriptions' patterns, which are limited together."""
     for name, text in overrides.items():
         key = CLIENT_METRICS_CONFIGS.get(name)

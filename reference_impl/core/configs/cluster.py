@@ -172,7 +172,7 @@ def _between_brokers(
 
 
 def _check_quorum(found: Membership, config: Mapping[str, str], given: Mapping[str, str]) -> None:
-    """Raise BadConfig unless roles, id and voters agree."""
+    """Raise BadConfig unless roles, id, voters and bootstrap servers agree."""
     voters = ", ".join(map(str, sorted(found.voters)))
     if not found.is_alone and "node.id" not in given:
         raise BadConfig("node.id is not given: give each node of the cluster its own")
@@ -205,8 +205,8 @@ def _check_quorum(found: Membership, config: Mapping[str, str], given: Mapping[s
 def _check_controller_listener(
     found: Membership, config: Mapping[str, str], of_clients: tuple[Listener, ...]
 ) -> None:
-    """Raise BadConfig unless every controller has the listener that is named for controllers, and
-    no other node has it."""
+    """Raise BadConfig unless every controller has the listener that is named for controllers, no
+    other node has it, and a node that is no broker has no listener for clients."""
     names = split_list(config[CONTROLLER_LISTENERS])
     bound = names_and_endpoints("listeners", config["listeners"])
     if found.controller_listener is None and not found.is_alone:
@@ -231,7 +231,8 @@ def _check_controller_listener(
 
 
 def _check_between_nodes(found: Membership, of_clients: tuple[Listener, ...]) -> None:
-    """Raise BadConfig where nodes would have to authenticate, or to encrypt."""
+    """Raise BadConfig if brokers of several nodes would talk to each other over a listener with
+    authentication or encryption."""
     if found.is_alone:
         return
     for listener in of_clients:

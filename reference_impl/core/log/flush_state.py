@@ -38,7 +38,7 @@ class FlushState:
     @contextmanager
     def lost_by_failure(self) -> Iterator[None]:
         """Mark the files as not trusted any more if a StorageError is raised inside the `with`
-        block."""
+        block, and raise it further."""
         try:
             yield
         except StorageError as error:

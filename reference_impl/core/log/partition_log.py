@@ -278,7 +278,8 @@ class PartitionLog(ReadableLog):
 
     def truncate_to(self, offset: int) -> None:
         """Cut off the batch that holds `offset` and everything after it, because this follower has
-        diverged from its leader (KIP-101).
+        diverged from its leader (KIP-101). If the log ends before, only drop the epochs that begin
+        at `offset` or later. Raise StorageError if that fails.
 
         The caller writes the recovery point checkpoint before anything else is appended.
         """

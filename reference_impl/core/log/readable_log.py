@@ -103,7 +103,8 @@ class ReadableLog:
         None if there are none.
 
         `limit_offset` is the high watermark or the last stable offset. With `at_least_one` the
-        first batch is returned whole even if it is larger than `max_bytes` (KIP-74). Raise
+        first batch is returned whole even if it is larger than `max_bytes` (KIP-74); without it,
+        the result is then None. Raise
         OffsetOutOfRange if the offset is below the log start or above the log end.
         """
         if not self._log_start_offset <= offset <= self._log_end_offset:

@@ -61,7 +61,8 @@ def _too_many_bytes(log: PartitionLog, limits: Limits) -> Callable[[Segment], bo
 
 
 def _delete_oldest(log: PartitionLog, may_go: Callable[[Segment], bool]) -> None:
-    """Delete segments, the oldest first, until one may not be deleted."""
+    """Delete segments below the high watermark, the oldest first, up to the first that `may_go`
+    denies, and at most RETIRED_AT_ONCE. Begin a new segment first if the active one goes."""
     segments = list(log.segments)
     ends = [segment.base_offset for segment in segments[1:]] + [log.log_end_offset]
     keep_from = None

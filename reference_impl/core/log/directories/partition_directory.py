@@ -33,7 +33,8 @@ def claim_directory(storage: Storage, directory: str, topic: str, topic_id: UUID
 
 def deleted_directory(storage: Storage, directory: str, topic_id: UUID) -> str:
     """Return the new name of a partition's directory when its topic is deleted. It differs from
-    those of earlier replicas of the same partition whose files are not deleted yet."""
+    those of earlier replicas of the same partition whose files are not deleted yet. A long topic
+    name is cut to leave room for the suffix."""
     parent, _, name = directory.rpartition("/")
     topic, partition = name.rsplit("-", 1)
 

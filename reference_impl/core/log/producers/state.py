@@ -54,7 +54,8 @@ def increment_sequence(sequence: int, by: int) -> int:
 
 
 def decrement_sequence(sequence: int, by: int) -> int:
-    """Return the sequence number `by` records earlier (DefaultRecordBatch.decrementSequence)."""
+    """Return the sequence number `by` records earlier; 2^31 - 1 comes before 0
+    (DefaultRecordBatch.decrementSequence)."""
     return (sequence - by) & SEQUENCE_MAX
 
 

@@ -142,7 +142,8 @@ def _new_segment(opening: Opening, base_offset: int) -> Segment:
 
 
 def _open_segments(opening: Opening) -> list[Segment]:
-    """Open the segments in order, removing files that an interrupted operation left behind."""
+    """Open the segments in order, after completing the replacements that a crash interrupted, and
+    removing files that it left behind. Raise CorruptLog for an impossible base offset."""
     segment_swap.recover(opening.storage, opening.directory)
     names = opening.storage.list(opening.directory)
     bases = [
