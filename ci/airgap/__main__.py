@@ -1,9 +1,11 @@
 """`python -m ci.airgap up | run COMMAND… | prove | down [--purge]`: Docker without a registry.
 
 up     start the private daemon, make the stand-ins; prints the DOCKER_HOST to export
-run    the same, then COMMAND with that DOCKER_HOST, then down; its exit status
+run    the same, then COMMAND with that DOCKER_HOST, then down; ends with COMMAND's exit status
 prove  the same, with everything that proves the Docker backend works (prove.py); `make docker`
 down   stop the daemon; --purge: delete its images too
+
+`run` and `prove` leave a daemon that ran before them as it was.
 """
 
 from __future__ import annotations
@@ -22,8 +24,8 @@ from ci.errors import UsageError, explain
 
 def up() -> str:
     """Start the daemon unless it runs, make every missing image (a line on standard error for
-    each), and return the daemon's address. Raise UsageError if the daemon cannot start or an image
-    cannot be made."""
+    each), and return the daemon's address. Raise UsageError if the daemon cannot start or the base
+    image cannot be made, and TargetError if Docker refuses to build an image."""
     import docker
 
     address = daemon.start()
@@ -38,7 +40,8 @@ def up() -> str:
 
 def run(command: list[str]) -> int:
     """Start the daemon with its images, run a command with its DOCKER_HOST, stop the daemon unless
-    it ran before, and return the command's exit status. Raise UsageError if no command is given."""
+    it ran before, and return the command's exit status. Raise UsageError if no command is given,
+    and otherwise as `up` does."""
     if not command:
         raise UsageError("airgap run: name a command")
     with daemon_up() as address:
@@ -48,7 +51,8 @@ def run(command: list[str]) -> int:
 
 @contextmanager
 def daemon_up() -> Iterator[str]:
-    """Yield the daemon's address; stop the daemon at the end unless it ran before."""
+    """Start the daemon with its images (see `up`), yield its address, and stop it at the end unless
+    it ran before."""
     was_up = daemon.is_up()
     try:
         yield up()

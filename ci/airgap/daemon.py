@@ -67,8 +67,9 @@ def start() -> str:
 
 
 def stop() -> bool:
-    """Stop the daemon that `start` started, with its containers, mounts and run directory; keep its
-    images. Return whether a daemon ran."""
+    """Stop the daemon that `start` started, and kill it if it still runs after STOP_TIMEOUT_S. End
+    its containers and remove its mounts and run directory, also those that a killed one left; keep
+    the images. Return whether a daemon ran."""
     pid = _living_pid()
     if pid is not None:
         os.kill(pid, signal.SIGTERM)
@@ -91,8 +92,8 @@ def purge() -> None:
 
 
 def _try_to_start(program: str, driver: str) -> str:
-    """Start the daemon with this storage driver. Return "", or the daemon's last log line if it
-    does not come up."""
+    """Start the daemon with this storage driver. Return "" once it answers. Else kill it after
+    START_TIMEOUT_S, unless it has ended, and return the last line of its log."""
     directory = run_directory()
     directory.mkdir(parents=True, exist_ok=True)
     directory.chmod(0o711)  # the group docker may use the socket

@@ -117,8 +117,9 @@ def stand_ins() -> list[StandIn]:
 
 
 def make_missing(client: Any) -> Iterator[tuple[str, str]]:
-    """Build the stand-ins that are missing or old, and their base; keep published images. Yield
-    (image, what was done or found) for each. Raise UsageError if the base cannot be made."""
+    """Build the stand-ins that are missing or old, and their base if it is missing; keep published
+    images. Yield (image, what was done or found) for each. Raise UsageError if the base cannot be
+    made, and TargetError if Docker refuses or does not answer."""
     for one in stand_ins():
         labels = _labels(client, one.name)
         if labels is None or labels.get(STAND_IN, one.key()) != one.key():

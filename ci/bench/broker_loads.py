@@ -58,7 +58,7 @@ def warm_up(wire: Wire, make: MakeTopic = Wire.create_topic) -> None:
 
 
 def produce_frame(wire: Wire, topic: Topic, size: int, acks: int) -> bytes:
-    """Return the encoded Produce request of one batch with one record."""
+    """Return the encoded Produce request of one batch with one record of `size` bytes."""
     body = wire.produce_request(topic, batch(b"x" * size).encode(), acks=acks)
     return encode_request(api_key("Produce"), PRODUCE_VERSION, 1, CLIENT_ID, body)
 
@@ -154,8 +154,8 @@ def frames_to_read_all(wire: Wire, topic: Topic) -> list[bytes]:
 
 
 def read_again(connection: Connection, frames: list[bytes], seconds: float) -> float:
-    """Return the bytes per second of the responses to these requests, sent one at a time, all of
-    them at least once.
+    """Send these requests one at a time, all of them at least once, and again until so many seconds
+    have passed. Return the bytes per second of the responses.
 
     All responses go into one buffer, so that the client never limits the rate.
     """
@@ -185,8 +185,8 @@ def _batch_bytes(data: bytes) -> int:
 
 
 def transactions(wire: Wire, seconds: float) -> Measured:
-    """Run transactions of TRANSACTION_BATCHES batches of ten 100-byte records, all committed.
-    Return their rate and median latency."""
+    """Run transactions of TRANSACTION_BATCHES batches of ten 100-byte records for so many seconds,
+    all committed. Return their rate and median latency."""
     topic = wire.create_topic()
     producer = Producer.ready(wire)
     latencies: list[float] = []

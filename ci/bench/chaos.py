@@ -55,8 +55,8 @@ def _tell(proof: Proof) -> None:
 
 
 def add_fault(table: Table, name: str, proofs: list[Proof]) -> None:
-    """Add one row with the best of the proofs of a fault: "not here" if it cannot be applied here,
-    FAILED with a broken bound if any proof failed."""
+    """Add one row with the shortest times of the proofs of a fault: "not here" instead if it cannot
+    be applied here, FAILED with a broken bound if any proof failed."""
     shown = [proof for proof in proofs if proof.outcome is Outcome.PROVED]
     if all(proof.outcome is Outcome.NOT_HERE for proof in proofs):
         table.add(name, "not here", "", "", "")
@@ -72,8 +72,8 @@ def add_fault(table: Table, name: str, proofs: list[Proof]) -> None:
 
 
 def _add_minute(table: Table) -> None:
-    """Add the ratio of the command's total time to the attack's, and the peak memory of Touchstone
-    and of the brokers."""
+    """Add the ratio of the command's total time to the attack's, infinite if the command fails, and
+    the peak memory of its largest process: Touchstone's own or a broker's."""
     target = f"apache:{KAFKA_VERSION}"
     with tempfile.TemporaryDirectory(prefix="touchstone-bench-") as scratch:
         command = [
@@ -105,5 +105,5 @@ def _add_minute(table: Table) -> None:
     table.add(f"{told}: seconds in all", took_s, Ratio(cost, at_most=COST_MAX), "", "")
     peak_mib = used.ru_maxrss / 1024
     table.add(
-        "its harness: MiB at most", peak_mib, Ratio(peak_mib, at_most=HARNESS_MIB_MAX), "", ""
+        "its largest process: peak MiB", peak_mib, Ratio(peak_mib, at_most=HARNESS_MIB_MAX), "", ""
     )

@@ -127,7 +127,8 @@ def longest_gap(
     cluster: LocalCluster, wire: Wire, topic: Topic, attempt: Attempt, victim: int
 ) -> float:
     """Kill a node while attempts continue, then bring it back and wait until all replicas are in
-    sync. Return the longest time in seconds between two acknowledged attempts."""
+    sync. Return the longest time in seconds between two acknowledged attempts. Raise Deviation if
+    attempts or replicas have not recovered after RECOVERED_S_MAX."""
     acknowledged: list[float] = []
     is_over = threading.Event()
 
@@ -199,7 +200,8 @@ def created(wire: Wire, row: Struct) -> Topic:
 
 
 def wait_until_in_sync(wire: Wire, topic: Topic) -> None:
-    """Wait until all replicas of a topic's partition are in its ISR."""
+    """Wait until all replicas of a topic's partition are in its ISR. Raise Deviation if that takes
+    longer than RECOVERED_S_MAX."""
     eventually(
         lambda: wire.topic_metadata(topic.name).partitions[0],
         lambda partition: len(partition.isr_nodes) == len(partition.replica_nodes),

@@ -86,8 +86,8 @@ def _peak_kib(process: int) -> int:
 
 
 def find(word: str) -> int:
-    """Return the process id of the descendant that has this word as one of the words of its command
-    line. Raise ProcessLookupError if there is none."""
+    """Return the id of a process of this family, this process or a descendant, whose command line
+    has this word among its words. Raise ProcessLookupError if there is none."""
     for process in _family():
         words = Path(f"/proc/{process}/cmdline").read_bytes().split(b"\0")
         if word.encode() in words:

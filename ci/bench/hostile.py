@@ -171,7 +171,7 @@ def _add_apache(table: Table, attack: Attack, directory: Path) -> None:
         try:
             seen = theirs.attacked(attack, "canary")
         except (OSError, AssertionError) as error:
-            print(f"  Apache Kafka did not get through: {error}", flush=True)
+            print(f"  Apache Kafka did not survive this attack: {error}", flush=True)
             table.add("", "Apache", math.inf, "", "", "", "", "", "")
             return
     table.add(

@@ -127,7 +127,7 @@ def _porcupine(table: Table) -> None:
     wall_s = time.monotonic() - started
     own_s = sum(partition.seconds for partition in result.partitions)
     table.add(
-        "porcupine, own time in time with binding",
+        "porcupine, time with binding to own time",
         f"{PORCUPINE_OPERATIONS:,} operations",
         result.verdict.value,
         wall_s,

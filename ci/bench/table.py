@@ -41,7 +41,8 @@ class Table:
         return [c for row in self.rows for c in row if isinstance(c, Ratio) and not c.holds]
 
     def render(self) -> str:
-        """Return the table as aligned text; numbers have three significant digits."""
+        """Return the table as aligned text. A float has four significant digits, a ratio two
+        decimals and its bound."""
         shown = [list(self.columns)] + [[_cell(c) for c in row] for row in self.rows]
         widths = [max(len(row[at]) for row in shown) for at in range(len(self.columns))]
         lines = ["  ".join(c.ljust(w) for c, w in zip(row, widths, strict=True)) for row in shown]
