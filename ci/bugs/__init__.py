@@ -3,7 +3,8 @@
 A bug counts as caught when one of the checkers that it names finds it within a few runs, and the
 clean broker is VALID in the same run. The command fails if a bug is missed, if only a checker that
 the bug does not name found something, if the clean broker is accused, or if the simulator blames
-the broker for a bug of its clients or the other way round.
+the broker for a bug of its clients or the other way round. If none of this happened but something
+could not be judged, its exit status is 3.
 """
 
 from __future__ import annotations
@@ -23,7 +24,8 @@ __all__ = ["Plan", "bugs_as_json", "render_bugs", "run_bugs"]
 
 @dataclass(frozen=True)
 class Plan:
-    """The settings of a hunt: how many runs each bug gets at most, and how long each lasts."""
+    """The settings of a hunt. seed: that of each bug's first run. attempts_max: the most runs of a
+    bug. seconds: how long each lasts, or longer if the bug needs it. jobs: how many run at once."""
 
     seed: int
     attempts_max: int

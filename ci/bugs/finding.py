@@ -17,14 +17,14 @@ class Ending(StrEnum):
     CAUGHT = "caught"
     MISSED = "missed"
     UNRELATED = "unrelated"
-    """Something was found in every run, but by no checker that the bug names."""
+    """Something was found, but by no checker that the bug names."""
     ACCUSED = "accused"
     """The clean broker was found INVALID in the run that caught the bug."""
     WRONG_SIDE = "wrong side"
     """A checker of the bug found it, but the other side was blamed."""
     NOT_JUDGED = "not judged"
-    """The bug's run could not be made, or the clean broker's run ended UNKNOWN, which never counts
-    as success."""
+    """No run of the bug could be made, or that of the clean broker could not be made or ended
+    UNKNOWN, which never counts as success."""
 
 
 class Side(StrEnum):

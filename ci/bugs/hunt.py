@@ -92,8 +92,8 @@ class Hunt:
 
     def _try(self, name: str, own_ports: range) -> None:
         """Run one bug up to `attempts_max` times until it is caught, then the clean broker with the
-        same seed; if no run catches it, run the cases that it names. Add the finding, and say
-        it."""
+        same seed; if no run catches it, run the cases that it names. Add the finding and say it,
+        unless the hunt was interrupted before the clean broker's run."""
         bug = BUGS[name]
         scenario = scenario_of(name, self.seconds, self.seed)
         finding = Finding(name, bug.kind, bug.expected_of, scenario.command())
@@ -152,7 +152,7 @@ class Hunt:
 
     def _once(self, scenario: Scenario, own_ports: range, title: str) -> Attempt | None:
         """Perform one run and judge it. Return None if the hunt was interrupted meanwhile. An
-        attempt whose run could not be made has no validity."""
+        attempt whose run could not be made, or whose history cannot be read, has no validity."""
         began = time.monotonic()
         self.say(f"   {title}: {scenario.workload}, {scenario.nemesis}, {scenario.seconds:g} s")
         home = self.runs / "bugs" / str(own_ports.start)

@@ -63,8 +63,8 @@ def bugs_as_json(only: Sequence[str] = ()) -> str:
 
 
 def summary(findings: Sequence[Finding]) -> str:
-    """Return, as text, one line for each bug with the command that reproduces it, and then the
-    counts."""
+    """Return, as text, two lines for each bug, its conclusion and the command that reproduces it,
+    and then the counts."""
     lines = ["\n== summary"]
     for each in findings:
         lines.append(f"{each.ending.value:<12} {each.name}: {each.said}")
@@ -92,7 +92,7 @@ def counts(findings: Sequence[Finding]) -> list[str]:
 
 
 def markdown(findings: Sequence[Finding]) -> str:
-    """Return the results of a hunt as a Markdown table."""
+    """Return the results of a hunt as a Markdown table, and the counts as a list below it."""
     lines = [
         "| planted bug | kind | caught by | runs | seconds | reproduce |",
         "|---|---|---|---|---|---|",

@@ -45,7 +45,10 @@ def _sentences(parts: list[Part]) -> Iterator[str]:
     first, names = parts[0], set[str]()
     for part in parts:
         if part.priority != first.priority:
-            yield f"{part} has the priority {part.priority} here and {first.priority} in {first}"
+            yield (
+                f"{part} has the priority {part.priority} here and {first.priority} in {first};"
+                " give both the same"
+            )
         if part.path.parent != first.path.parent:
             yield f"{part} stands in another folder than {first}; put them together"
         if part.function in names:

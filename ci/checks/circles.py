@@ -17,7 +17,8 @@ def circle_violations(root: Path) -> list[str]:
     """Return a sentence for every circle of modules."""
     graph = graph_of(root)
     return [
-        f"{' -> '.join(path_around(graph, circle))}: a circle; cut it" for circle in circles(graph)
+        f"{' -> '.join(path_around(graph, circle))}: a circle of imports; remove one of them"
+        for circle in circles(graph)
     ]
 
 
@@ -34,7 +35,7 @@ def graph_of(root: Path) -> Graph:
 
 def circles(graph: Graph) -> Iterator[set[str]]:
     """Yield each strongly connected set of modules: those from which every other one in the set is
-    reachable."""
+    reachable. A module that is in no circle is left out."""
     left = set(graph)
     while left:
         start = min(left)

@@ -71,7 +71,7 @@ def with_diagrams(text: str, diagrams: Iterable[tuple[str, str]]) -> str:
         begin, end = MARKS[0].format(name), MARKS[1]
         pattern = re.compile(re.escape(begin) + ".*?" + re.escape(end), re.DOTALL)
         if not pattern.search(text):
-            raise ValueError(f"has no lines {begin!r} and {end!r} for the diagram {name}")
+            raise ValueError(f"has no lines {begin!r} and {end!r} for the diagram {name}; add them")
         text = pattern.sub(lambda _, new=f"{begin}\n{diagram}\n{end}": new, text)  # type: ignore[misc]
     return text
 

@@ -98,8 +98,8 @@ def section(name: str) -> tuple[str, str]:
 
 
 def about_text(name: str) -> str:
-    """Return the docstring of the guarantee's folder, which `--help` and reports show. Return "" if
-    it has none."""
+    """Return the docstring of the guarantee's folder, the text of its section. Return "" if it has
+    none."""
     return getdoc(import_module(f"{guarantees.__name__}.{name}")) or ""
 
 
@@ -160,7 +160,8 @@ def is_current(file: Path, text: str) -> bool:
 
 
 def draw_guarantees(root: Path) -> None:
-    """Write the generated pictures and pages of the guarantees."""
+    """Write the generated pictures and pages of the guarantees. Raise ValueError if a page lacks
+    the marks of a block."""
     (root / FOLDER).mkdir(exist_ok=True)
     for name, text in made(root):
         (root / name).write_text(text, encoding="utf-8")

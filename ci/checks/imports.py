@@ -1,7 +1,7 @@
 """Enforce a table of allowed imports; the simulator may not import sockets, for example, nor a
 checker the cluster. A row names a part of the project (a module or package; the longest prefix
-wins) and what it may import besides itself. Tests may import anything but ci; ci, the composition
-root, may import anything but tests."""
+wins) and what it may import besides itself. Tests may import anything, but only those of ci may
+import ci; ci, the composition root, may import anything but tests."""
 
 import ast
 from fnmatch import fnmatchcase
@@ -227,14 +227,14 @@ def _imported_modules(root: Path, path: Path, modified_ns: int) -> list[tuple[in
 def violation(module: str, imported: str, in_test: bool) -> str | None:
     """Return a sentence that says why this import is not allowed, or None if it is."""
     if in_test and not covers("ci", module):
-        return f"nobody imports ci, yet {module} does" if part_of(imported) == "ci" else None
+        return f"only ci may import ci, yet {module} does" if part_of(imported) == "ci" else None
     if ".tests" in imported and not in_test:
         return f"what users run imports no test, yet {module} imports {imported}"
     own = part_of(module) or module
     top_level = imported.partition(".")[0]
     if top_level not in PACKAGES:
         if top_level in WORLD and own in WITHOUT_WORLD:
-            return f"{own} has no world of its own, yet imports {imported}"
+            return f"{own} gets time, chance and files from its host, yet imports {imported}"
         if top_level in WORLD - CHANCE and any(covers(each, module) for each in IN_VIRTUAL_TIME):
             return f"{module} must run in virtual time, too (chaos.world), yet imports {imported}"
         return None

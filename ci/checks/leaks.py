@@ -22,7 +22,8 @@ INDEX_OPTION = re.compile(r"\s*(?:-i|--index-url|--extra-index-url|-f|--find-lin
 
 
 def leak_violations(root: Path) -> list[str]:
-    """Return a sentence for every line that names a private path or a package index."""
+    """Return a sentence for every private path, package registry's host, and option of a .lock or
+    .in file that chooses an index. Files that are not UTF-8 text are skipped."""
     sentences = []
     for path in project_files(root):
         name = path.relative_to(root)
@@ -32,7 +33,10 @@ def leak_violations(root: Path) -> list[str]:
             continue  # golden bytes and pictures
         for number, line in enumerate(lines, 1):
             if found := MACHINE_PATH.search(line):
-                sentences.append(f"{name}:{number}: {found.group()}… is a path of one machine")
+                sentences.append(
+                    f"{name}:{number}: {found.group()}… is a path of one machine; write a"
+                    " relative one"
+                )
             if found := REGISTRY.search(line):
                 sentences.append(f"{name}:{number}: {found.group()} is a package registry's host")
             if path.suffix in {".lock", ".in"} and INDEX_OPTION.match(line):

@@ -19,16 +19,16 @@ def loose_file_violations(root: Path) -> list[str]:
         path.parent.as_posix() for path in paths if is_root(path) and path.name not in NO_MODULES
     )
     return [
-        f"{folder} has {count} loose files; at most {LOOSE_FILES_MAX} may lie there: give some"
-        " a room"
+        f"{folder} has {count} loose files; at most {LOOSE_FILES_MAX} may lie there: move some"
+        " into a subfolder"
         for folder, count in sorted(roots.items())
         if count > LOOSE_FILES_MAX
     ]
 
 
 def is_root(path: Path) -> bool:
-    """Return whether the file lies directly in a folder whose files are counted. Folders of
-    registries are not: they have a file for each row of their table."""
+    """Return whether the file lies directly in a folder whose files are counted. Not counted are
+    tests, and folders of registries, which have a file for each row of their table."""
     folder = path.parent
     is_room = folder.parts[0] == DIVIDED and "tests" not in folder.parts
     return folder.as_posix() not in REGISTRIES and (folder.as_posix() in PACKAGES or is_room)

@@ -30,8 +30,8 @@ EXCEPTIONS: dict[str, int] = {
     "with_header": 11,
     "write_marker": 8,
 }
-"""Public function or Class.method -> the number of parameters that it may have beyond the limit.
-This list may only shrink."""
+"""Public function or Class.method -> the number of parameters that it may have instead of
+PARAMETERS_MAX. This list may only shrink."""
 COMMANDS = ("ci", "commands")
 """The folder of functions whose parameters are the options of a command, typed one by one."""
 

@@ -73,7 +73,7 @@ def text_of(statement: ast.stmt) -> str | None:
 
 
 def headless(text: str) -> Iterator[str]:
-    """Yield the problem if a sentence begins with a clause that lacks its head."""
+    """Yield the problem if a sentence, except a question, begins with a clause without its head."""
     if found := HEADLESS.search(text):
         yield f"a sentence begins with {found.group()!r}: begin with a verb or name the thing"
 

@@ -22,8 +22,8 @@ Function = ast.FunctionDef | ast.AsyncFunctionDef
 
 
 def untold(node: Function, text: str) -> Iterator[str]:
-    """Yield the problem if the function raises an error that its docstring does not mention. The
-    docstring of a command is its help, which speaks to users."""
+    """Yield the problem if the function raises an error that its docstring does not mention. Yield
+    nothing for a command, whose docstring is its help, which speaks to users."""
     is_command = "typer." in ast.unparse(node.args)
     if is_command or SAYS.search(text):
         return

@@ -45,7 +45,7 @@ def rule_violations(root: Path) -> list[str]:
         if name not in rules
     ]
     return sentences + [
-        f"{BUGS}/bug.py: {EXCUSED} names {name}, which is not a rule"
+        f"{BUGS}/bug.py: {EXCUSED} names {name}, which is not a rule; remove it"
         for name in sorted(excused - rules.keys())
     ]
 

@@ -65,7 +65,7 @@ PLANTED: dict[str, list[tuple[str, str, str]]] = {
         ),
         ("chaos/nemeses/stop.py", "import chaos.sim\n", "yet imports chaos.sim"),
         ("reference_impl/core/a.py", "from ..host import disk\n", "imports reference_impl.host"),
-        ("reference_impl/core/b.py", "import time\n", "no world of its own, yet imports time"),
+        ("reference_impl/core/b.py", "import time\n", "from its host, yet imports time"),
         (
             "chaos/run/workers.py",
             "import threading\n",
@@ -73,7 +73,7 @@ PLANTED: dict[str, list[tuple[str, str, str]]] = {
         ),
         ("reference_impl/core/c.py", "def f():\n    from os import path\n", "yet imports os"),
         ("ci/a.py", "from chaos.tests import storms\n", "imports no test, yet ci.a imports"),
-        ("chaos/tests/test_x.py", "from ci import doctor\n", "nobody imports ci"),
+        ("chaos/tests/test_x.py", "from ci import doctor\n", "only ci may import ci"),
         ("chaos/novel.py", "", "chaos.novel is in no row of the import table"),
         ("chaos/sim/a.py", "import reference_impl.host.disk\n", "imports reference_impl.host.disk"),
     ],
