@@ -51,7 +51,8 @@ SIMULATED = "sim"
 GRAVEST_LAST = (Validity.VALID, Validity.UNKNOWN, Validity.INVALID)
 """The order in which the checkers' verdicts are printed, so that the worst come last."""
 STORIES_MAX, GROUPS_MAX = 3, 12
-"""The most causes of anomalies to print in full, and the most further ones in one line each."""
+"""The most causes of anomalies to print in full, and the most to print at all: those beyond
+STORIES_MAX in one line each."""
 
 
 @dataclass(frozen=True)
@@ -85,7 +86,7 @@ def attack(
 ) -> Judged:
     """Run one scenario, judge it and draw its report; return the verdict. stale_after_s: the bound
     of stale reads, in seconds, which run.json then has. Raise UsageError if a group of the workload
-    may lawfully wait longer.
+    may lawfully wait longer, and TargetError if the run cannot be made or recorded.
 
     Judge an interrupted run by polars alone, since the user is waiting for the prompt, and by
     default also a simulated run, which takes less time than Spark needs to start.
@@ -144,7 +145,7 @@ def judge_foreign(
 ) -> Judged:
     """Judge a history that another tool recorded (linearizability.importers), without writing a
     file, and return the verdict. Raise HistoryError for an unknown profile or format, or a file
-    that is no such history."""
+    that is no such history, and UsageError for a bound that is invalid or too tight."""
     known_profile(profile)
     with imported(path, history_format) as file:
         judged = judge(file, engine=engine, spark_master=spark_master, stale_after_s=stale_after_s)
@@ -195,8 +196,8 @@ def judge_for_the_record(
     Return the stored verdict.
 
     first: called with polars' verdict before Spark starts. If the two differ, the verdict is at
-    best UNKNOWN and names both. If Spark is unavailable or not wanted (engine: "local"), polars'
-    verdict stands.
+    best UNKNOWN and names both. With engine "local", or "auto" where Spark is not installed and no
+    spark_master is named, polars' verdict stands. Raise HistoryError if "spark" is not available.
     """
     quick = judge(path, engine="local")
     if engine == "local" or (engine == "auto" and spark_master is None and not has_spark()):
@@ -228,7 +229,7 @@ def _print_first(began: float, judged: Judged) -> None:
     verdict = judged.verdict
     print(
         f"{verdict.validity.value.upper()} by {verdict.engine}, {time.monotonic() - began:.1f} s "
-        f"after the run{f' ({verdict.reason})' if verdict.reason else ''}; Spark's follows",
+        f"after the run{f' ({verdict.reason})' if verdict.reason else ''}; Spark's verdict follows",
         file=sys.stderr,  # progress only: Spark's verdict, which is stored, comes later
         flush=True,
     )
@@ -316,7 +317,8 @@ def problems_of(run: Mapping[str, Any]) -> list[CheckerVerdict]:
 
 def print_verdict(judged: Judged) -> None:
     """Print the checkers that do not apply in one line, then the other checkers, the worst last;
-    then the causes of anomalies, the verdict, and the commands that repeat and explain it."""
+    then the causes of anomalies and the verdict; then its report, what the run served, showed and
+    cost, and the commands that repeat and explain it, each if it is known."""
     verdict = judged.verdict
     checkers = verdict.checkers.items()
     idle = [name for name, checker in checkers if checker.validity is Validity.NOT_APPLICABLE]
@@ -368,7 +370,8 @@ def _print_checker(name: str, checker: CheckerVerdict) -> None:
 
 
 def _print_groups(verdict: Verdict) -> None:
-    """Print the causes of the anomalies: the first few in full, some more in one line each."""
+    """Print the causes of the anomalies, if there are any: the first few in full, some more in one
+    line each, and the number of the rest."""
     if not verdict.groups:
         return
     print(f"\nwhat went wrong: {counted(verdict)}")

@@ -135,7 +135,7 @@ def _results_of(
 
 
 def _check_case(name: str) -> None:
-    """Raise UsageError for a case that there is not, before a target is started for it."""
+    """Raise UsageError if there is no case of this name, before a target is started for it."""
     file, _, function = name.partition("::")
     try:
         is_there = f"def {function.partition('[')[0]}(" in (ROOT / file).read_text(encoding="utf-8")
@@ -196,8 +196,8 @@ def _passing_signals_on() -> Iterator[list[subprocess.Popen[str]]]:
 
 
 def exit_status(results: dict[str, Any]) -> int:
-    """Return 0 if all cases passed, 1 if one failed, and 3 if none was judged or the run was
-    incomplete."""
+    """Return 1 if a case failed, 3 if none passed or the run was incomplete, else 0. Unsupported
+    cases do not count."""
     if results["failed"]:
         return 1
     is_complete = results["ended"] is None and not results["not_run"]

@@ -1,9 +1,9 @@
 """`make demo`: run everything once: conformance, an attack, two judging engines, and planted bugs
 that must be caught.
 
-The steps: doctor; P0 conformance cases, without groups and administration, on the reference and on
+The steps: doctor; the P0 conformance cases of all areas but LEFT_OUT, on the reference and on
 Apache Kafka; an attack on three Apache nodes (else on the reference), judged by polars, by Spark
-and by porcupine; the canaries; the report.
+and by porcupine; the canaries; the report. Parts whose tools are missing here are left out.
 """
 
 from __future__ import annotations

@@ -212,7 +212,7 @@ def loop() -> tuple[bool, str]:
     if missing := missing_programs("losetup", "mkfs.ext4"):
         return False, f"there is no {' nor '.join(missing)}"
     if not os.access("/dev/loop-control", os.W_OK):
-        return False, "there is no /dev/loop-control"
+        return False, "there is no /dev/loop-control that this process may write to"
     return True, "losetup, mkfs.ext4 and the right to mount"
 
 

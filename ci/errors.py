@@ -57,7 +57,7 @@ def explain(error: BaseException) -> int:
     elif isinstance(error, OSError) and error.errno == errno.ENOSPC:
         print(
             f"touchstone: no space left on the disk of {error.filename or 'the run directory'}; "
-            "make room or choose another directory with --runs",
+            "make room, or choose a directory on another disk (--runs, --out)",
             file=sys.stderr,
         )
     elif isinstance(error, OSError) and error.filename is not None:

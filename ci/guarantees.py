@@ -38,8 +38,8 @@ class Shown:
 
 @dataclass(frozen=True)
 class Answer:
-    """A cell of a table, with the run that decides it: the run that shows most, or else the last
-    run tried."""
+    """A cell of a table, with the run that decides it, or else the last run tried. why_not: why no
+    run was made."""
 
     cell: Cell
     shown: Shown | None
@@ -185,7 +185,7 @@ def run_tables(
 
 
 def markdown(target: str, answers: Sequence[Answer]) -> str:
-    """Return the guarantee tables of one target as Markdown."""
+    """Return the guarantee tables of one target as Markdown, or a sentence if it has none."""
     if not answers:
         return f"There are no guarantee tables for {target}; there are for apache and reference."
     tables = dict.fromkeys(answer.cell.table for answer in answers)

@@ -35,9 +35,9 @@ class Lanes:
         """Set after Ctrl-C, so that attacks in progress end."""
 
     def perform(self) -> None:
-        """Start the lanes, and return when all are done. If a lane fails, or after Ctrl-C, start no
-        further work, and wait up to END_TIMEOUT_S for the attacks in progress; then raise the
-        exception of the lane that failed first, or KeyboardInterrupt."""
+        """Start the lanes, and return when all are done. If a lane fails, start no further work,
+        wait for the attacks in progress, and raise the exception of the lane that failed first.
+        After Ctrl-C, end them, too, wait up to END_TIMEOUT_S, and raise KeyboardInterrupt."""
         threads = [
             threading.Thread(target=self._lane, args=(own_ports,), daemon=True)
             for own_ports in shares(self._jobs)

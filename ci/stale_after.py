@@ -48,6 +48,6 @@ def _check(stale_after_s: float, settings: Iterable[str]) -> None:
         if stale_after_s < lawful_s:
             raise UsageError(
                 f"--stale-after {stale_after_s:g}: a correct cluster may leave a partition unread "
-                f"for {lawful_s:g} s, {SESSION} ({session_ms}) and {POLL} ({poll_ms}) of its "
-                f"group; give {lawful_s:g} or more"
+                f"for {lawful_s:g} s, the sum of {SESSION} ({session_ms}) and {POLL} ({poll_ms}) "
+                f"of its group; give {lawful_s:g} or more"
             )

@@ -61,7 +61,7 @@ class ScenarioOptions:
     network: Annotated[
         str, typer.Option(help="How links are cut: proxy (toxiproxy) or netns (needs root).")
     ] = "proxy"
-    bug: Annotated[str | None, typer.Option(help="Plant a bug in the reference broker.")] = None
+    bug: Annotated[str | None, typer.Option(help="Plant a bug (touchstone bugs --list).")] = None
     config: ConfigOption = None
     config_file: ConfigFileOption = None
 

@@ -132,7 +132,10 @@ def bugs(
         typer.Option("--runs", min=1, help="Maximum number of runs of each bug (3; in sim 20)."),
     ] = None,
     seconds: Annotated[
-        float | None, typer.Option(help="Length of every run in seconds (30; in sim 20).")
+        float | None,
+        typer.Option(
+            help="Length of every run in seconds, or more if its bug needs it (30; in sim 20)."
+        ),
     ] = None,
     jobs: Annotated[int, typer.Option(min=1, max=16, help="Number of runs in parallel.")] = 1,
     out: Annotated[
@@ -157,7 +160,7 @@ def bugs(
     check_directory("--out", out)
     form = "json" if as_json else "markdown" if markdown else "text"
     if target not in ("reference", "sim"):
-        raise UsageError(f"--target {target}: bugs are planted in reference and in sim alone")
+        raise UsageError(f"--target {target}: give reference or sim, which alone have planted bugs")
     in_sim = target == "sim"
     plan = Plan(seed, attempts or (20 if in_sim else 3), seconds or (20 if in_sim else 30), jobs)
     raise typer.Exit(run_bugs(only or [], out, plan, simulated=in_sim, form=form))

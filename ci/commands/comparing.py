@@ -42,7 +42,7 @@ def compare(
     as_json: JsonOption = False,
 ) -> None:
     """Compare implementations case by case: levels by profile, what differs, and the bytes. Exits
-    with 0 once every target was judged, whatever the results, and with 3 otherwise."""
+    with 0 if every target was judged to the end, whatever the results, and with 3 otherwise."""
     from ci.compare.comparing import Compared, as_dict, changed
     from ci.compare.pages import write
 
@@ -153,8 +153,9 @@ def implementations(
 
 
 def _row_of(given: str) -> Row:
-    """Return the table's row for FILE or NAME=FILE. Raise UsageError if there is no such file, it
-    holds no results that can be compared, or the examination is not whole."""
+    """Return the table's row for FILE or NAME[:VERSION]=FILE. Raise UsageError if there is no such
+    file or name, the file holds no results that can be compared, or the examination is not whole
+    or judged nothing."""
     from ci.compare.public import row_of
 
     name, equals, file = given.rpartition("=")

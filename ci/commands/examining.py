@@ -67,11 +67,11 @@ class Cluster:
     bootstrap: BootstrapOption = None
     cluster: ClusterOption = None
     nodes: Annotated[int, typer.Option(help="Number of brokers that --target starts: 1 or 3.")] = 1
-    bug: Annotated[str | None, typer.Option(help="Plant a bug in the reference broker.")] = None
+    bug: Annotated[str | None, typer.Option(help="Plant a bug (touchstone bugs --list).")] = None
 
     def words(self) -> list[str]:
-        """Return the options of pytest that name the cluster. Raise UsageError if nothing names
-        one."""
+        """Return the options of pytest that name the cluster. Raise UsageError, as `chosen_target`
+        does, if not exactly one is named."""
         if self.bootstrap:
             words = ["--bootstrap", self.bootstrap]
         else:
@@ -263,9 +263,13 @@ def conform(
             target, cluster.bootstrap, cluster.nodes, cluster.bug, results.out, results.as_json
         )
         if cases.level != "restart":
-            raise UsageError(f"--level {cases.level} forbids what --fuzz sends; leave out one")
+            raise UsageError(
+                f"--level {cases.level} forbids what --fuzz, --frame and --steps send; leave it out"
+            )
         if cases.prefix:
-            raise UsageError("--prefix is for cases, not for what --fuzz sends; leave out one")
+            raise UsageError(
+                "--prefix is for cases, not for --fuzz, --frame and --steps; leave it out"
+            )
         raise typer.Exit(attack(attacked, fuzz, seed, frame or [], steps))
     check_above_zero(
         max_failures=cases.max_failures,

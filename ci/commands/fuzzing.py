@@ -72,7 +72,7 @@ def attack(
     if seconds is not None and (frames or steps):
         raise UsageError("conform: --fuzz excludes --frame and --steps; leave out one or the other")
     if any(not re.fullmatch(r"([0-9a-f]{2})+", frame) for frame in frames):
-        raise UsageError("--frame: give the bytes of a request, without its size, in hex")
+        raise UsageError("--frame: give a request's bytes, without its size, in lower-case hex")
     check_writable("--out", attacked.out)
     from conformance.fuzz import run  # noqa: F401 - Hypothesis may be missing: before any start
 

@@ -63,7 +63,7 @@ def check(
     if fuzz is not None:
         raise typer.Exit(_fuzz(path, range(first_seed, first_seed + fuzz)))
     if path is None:
-        raise UsageError("check: name a run directory or a history file, or ask for --self-test")
+        raise UsageError("check: name a run directory or a history, or give --self-test or --fuzz")
     check_judges(engine, spark_master)
     from ci.attack import explain_verdict, judge, judge_foreign, print_verdict
     from linearizability.importers.formats import OURS, chosen_format
@@ -81,7 +81,7 @@ def check(
 
 def report(
     run: Annotated[Path, typer.Argument(help="A run directory.")],
-    out: Annotated[Path | None, typer.Option(help="The HTML file to write.")] = None,
+    out: Annotated[Path | None, typer.Option(help="The HTML file (default: in the run).")] = None,
 ) -> None:
     """Draw the HTML report of a run again, with its summary.md, and print the path of the
     report."""

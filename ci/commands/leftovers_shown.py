@@ -19,7 +19,8 @@ def left_behind(left: Sequence[str]) -> list[Component]:
 
 def render_left_behind(left: Sequence[str], mended: bool = False) -> str:
     """Return text that names each thing that killed commands left behind, and the command that
-    removes it. Return "" if nothing was left."""
+    removes it. Return "" if nothing was left. mended: that command has run just now, and these are
+    the things that it could not remove; the text then says what to do first."""
     if not left:
         return ""
     advice = (

@@ -30,7 +30,7 @@ def nightly(
     seed: Annotated[int, typer.Option(help="Seed from which the scenarios' seeds are drawn.")] = 1,
     runs: RunsOption = Path("runs"),
     seconds: Annotated[
-        float | None, typer.Option(help="Seconds of every attack (default: by target).")
+        float | None, typer.Option(help="Seconds of every attack (default: each scenario's own).")
     ] = None,
     keep_gib: Annotated[
         float, typer.Option(help="Keep at most this many GiB of nightly runs.")

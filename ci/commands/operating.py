@@ -80,7 +80,8 @@ def steps_in(data: Path | None) -> dict[str, list[dict[str, Any]]]:
 
 def _asked(bootstrap: str | None, cluster: Path | None) -> str:
     """Return the addresses of --bootstrap, or of the file of --cluster or nearby, with what their
-    listeners demand. Raise UsageError if both are given, and TargetError for an invalid address."""
+    listeners demand, or else USUAL_BOOTSTRAP. Raise UsageError if both are given, and TargetError
+    for an invalid address or file."""
     from chaos.targets.bootstrap import addresses
     from chaos.targets.foreign.target import ForeignTarget, usual_file
 

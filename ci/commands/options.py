@@ -99,7 +99,8 @@ def check_filled(**options: str | None) -> None:
 
 def chosen_target(target: str | None, cluster: Path | None) -> str:
     """Return the target that --target or --cluster names, or else the touchstone.toml in the
-    working directory or its nearest parent. Raise UsageError if there is none or more than one."""
+    working directory or its nearest parent. Raise UsageError if there is none or more than one, or
+    if --cluster names no .toml file."""
     from chaos.targets.foreign.target import SUFFIX, USUAL_FILE, usual_file
 
     check_filled(target=target)
@@ -146,8 +147,8 @@ def settings(config: list[str] | None, file: Path | None) -> dict[str, str]:
 
 
 def typed(config: list[str] | None, file: Path | None) -> tuple[str, ...]:
-    """Return the options that repeat these settings on a command line, if a file contributed to
-    them; else none, since a command then has the settings themselves."""
+    """Return the options that repeat these settings on a command line: the file, then the pairs.
+    Return none without a file, since the run's command then lists the settings themselves."""
     if file is None:
         return ()
     pairs_typed = [word for pair in config or [] for word in ("--config", pair)]
@@ -155,11 +156,13 @@ def typed(config: list[str] | None, file: Path | None) -> tuple[str, ...]:
 
 
 def check_above_zero(**options: float | None) -> None:
-    """Raise UsageError, which names the option, if a given number is not above zero. None means
-    that the option was not given."""
+    """Raise UsageError, which names the option, if a given number is not above zero and finite.
+    None means that the option was not given."""
     for name, value in options.items():
         if value is not None and not 0 < value < math.inf:
-            raise UsageError(f"--{name.replace('_', '-')} {value:g}: give a number above zero")
+            raise UsageError(
+                f"--{name.replace('_', '-')} {value:g}: give a finite number above zero"
+            )
 
 
 def check_judges(engine: str, spark_master: str | None = None) -> None:

@@ -18,7 +18,8 @@ def replay(
     target: Annotated[
         str | None,
         typer.Option(
-            help="Perform it over processes, in real time: the same faults at the same times."
+            help="Perform it in real time, with the same faults at the same times, on this target"
+            " of processes, such as reference."
         ),
     ] = None,
     anyway: Annotated[

@@ -214,7 +214,7 @@ def test_pairs_takes_the_value_after_the_first_equals_sign() -> None:
 
 @pytest.mark.parametrize("value", [0, -1, float("nan"), float("inf")])
 def test_a_number_that_is_none_or_not_above_zero_is_refused_by_name(value: float) -> None:
-    with pytest.raises(UsageError, match=r"--keep-gib .*: give a number above zero"):
+    with pytest.raises(UsageError, match=r"--keep-gib .*: give a finite number above zero"):
         check_above_zero(minutes=1, seconds=None, keep_gib=value)
 
 

@@ -145,10 +145,10 @@ def test_several_processes_find_what_one_finds(
 @pytest.mark.parametrize(
     ("words", "sentence"),
     [
-        (["--seeds", "0"], "--seeds 0: give a number above zero"),
+        (["--seeds", "0"], "--seeds 0: give a finite number above zero"),
         (["--first-seed", "-1"], "must not be negative"),
         (["--bug", "nonsense"], "there is no such bug"),
-        (["--minutes", "0"], "--minutes 0: give a number above zero"),
+        (["--minutes", "0"], "--minutes 0: give a finite number above zero"),
         (["--runs", __file__], "a file is there"),
     ],
 )
