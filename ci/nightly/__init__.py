@@ -57,7 +57,8 @@ class Planned:
     left_out: Sequence[tuple[Expectation, str]]
 
     def text(self) -> str:
-        """Return one line of text for each scenario, with its expected seconds."""
+        """Return a line for the robustness tests, one for each scenario with its expected seconds,
+        one for each that is left out, and one with the number of scenarios."""
         lines = []
         if self.robustness_s:
             lines.append(f"{self.robustness_s:5.0f} s  fuzz, and {self.kills} kills")

@@ -71,8 +71,9 @@ class Job:
         return cls(result, log, process)
 
     def wait(self, interrupted: threading.Event, say: Callable[[str], None]) -> None:
-        """Wait until the process has ended, and pass its output to `say`. Shut it down in good
-        order if `interrupted` is set or `say` raises: the process never outlives this call."""
+        """Wait until the process has ended, and pass its output to `say`. If `interrupted` is set
+        or `say` raises, let it shut down, and kill it after END_TIMEOUT_S: it never outlives this
+        call."""
         try:
             while self.process.poll() is None and not interrupted.is_set():
                 with suppress(subprocess.TimeoutExpired):

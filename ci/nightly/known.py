@@ -27,8 +27,8 @@ PLACE = re.compile(r"[\w.-]+-\d+")
 
 
 def known_defect(run: Path, one: Expectation, verdict: Verdict) -> str:
-    """Return the known defect that explains every anomaly of a run that is INVALID although another
-    verdict is expected, or "" if none does.
+    """Return the known defect of Apache Kafka that explains every anomaly of a run that is INVALID
+    although another verdict is expected, or "" if none does.
 
     The defect of the coordinator (conformance/README.md) explains a transaction that lacks its
     marker, or has that of a later one, or holds up the last stable offset, in a partition for which

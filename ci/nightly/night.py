@@ -104,8 +104,8 @@ class Nightly:
                 self._agenda.done(one)
 
     def _perform(self, one: Expectation, own_ports: range) -> None:
-        """Run a scenario. If it does not end as expected, run it again to see whether it is
-        flaky."""
+        """Run a scenario and record its outcome. If that is RED and the time is not up, run the
+        scenario again to see whether it is flaky, and record the second outcome instead."""
         with self._writing:
             self._begun += 1
             number = self._begun
@@ -119,7 +119,7 @@ class Nightly:
             return
         self._record(outcome)
         if outcome.ending is Ending.RED and time.monotonic() < self._deadline:
-            say(f"   {outcome.said}; once more")
+            say(f"   {outcome.said}; running it once more")
             verdicts = [Validity(verdict) for verdict in outcome.verdicts]
             again = self._once(one, verdicts, own_ports, say)
             if again is not None:
@@ -135,9 +135,9 @@ class Nightly:
     def _once(
         self, one: Expectation, before: list[Validity], own_ports: range, say: Say
     ) -> Outcome | None:
-        """Run the scenario, and once more for twice as long if it has not shown what it must.
-        Return the outcome of the last run, or None if the night was interrupted meanwhile. before:
-        the verdicts of earlier attempts, which the outcome includes."""
+        """Run the scenario, and once more for twice as long, at most LONGEST_S, if it has not shown
+        what it must. Return the outcome of the last run, or None if the night was interrupted
+        meanwhile. before: the verdicts of earlier attempts, which the outcome includes."""
         began = time.monotonic()
         try:
             judged = self._attack(one.scenario, own_ports, say)
@@ -170,7 +170,8 @@ class Nightly:
 
     def _attack(self, scenario: Scenario, own_ports: range, say: Say) -> Judged:
         """Make the run in a separate process, then judge it and draw its report here, one run at a
-        time. Return the verdict. Raise TargetError if there is no run to judge."""
+        time. Return the verdict. Raise TargetError if there is no run to judge, and HistoryError if
+        its history cannot be read."""
         home = self._jobs_home / str(own_ports.start)
         job = Job.start(scenario, self.runs, home, own_ports)
         job.wait(self._interrupted, say)
@@ -233,7 +234,8 @@ def explained(verdict: Verdict) -> str:
 
 
 def summary(night: Night) -> str:
-    """Return one line for each scenario, with its command if it did not end as expected."""
+    """Return one line for each robustness test and each scenario, with its command if it did not
+    end as expected, then one for each scenario that was left out, and the counts."""
     lines = ["\n== summary"]
     for said, good in night.robustness.items():
         lines.append(f"{(Ending.AS_EXPECTED if good else Ending.RED).value:<16} {said}")

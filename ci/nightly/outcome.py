@@ -41,7 +41,8 @@ class Outcome:
     run: str
     attack_seconds: float
     seconds: float
-    """The seconds of the last run, from the start of the cluster to the drawn report."""
+    """The seconds of the last attempt, from the start of the cluster to the drawn report, with a
+    first run that had shown too little."""
     earlier_runs: tuple[str, ...] = ()
     """The run directories of the earlier attempts."""
     unrelated: bool = False

@@ -28,7 +28,7 @@ report. They are medians of past nights."""
 PLANNED_MAX = 10_000
 CANARY_SECONDS, CANARY_SEED = 30.0, 1
 """The length in seconds and the seed of every canary's run. Each bug shows within one run of that
-length."""
+length, or of its own longer one."""
 CANARIES_A_NIGHT = 7
 
 

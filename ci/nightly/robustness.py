@@ -11,7 +11,7 @@ from reference_impl.robustness.fuzz.run import fuzz
 from reference_impl.robustness.kills.run import run_kills
 
 SHARE = 1 / 8
-"""The share of the night's time for these tests, which is added to the time of the scenarios."""
+"""The share of the night's time for fuzz and kills of the broker; the scenarios get the rest."""
 FUZZ_SHARE = 2 / 3
 SECONDS_A_KILL = 1.5
 FILES_A_MINUTE = 100
@@ -43,7 +43,7 @@ def robustness(minutes: float, seed: int) -> dict[str, bool]:
 
 
 def share_s(minutes: float) -> float:
-    """Return the seconds of the night that all robustness tests together may take."""
+    """Return the seconds of the night that fuzz and kills of the broker together may take."""
     return minutes * 60 * SHARE
 
 

@@ -143,6 +143,6 @@ def _cell(outcomes: Sequence[Outcome], flaky: set[str], store: Store) -> Cell | 
 
 
 def ending_of(outcome: Outcome, flaky: set[str]) -> Ending:
-    """Return the ending that the night recorded, or FLAKY if other nights of the same commit
-    recorded a different one."""
+    """Return the ending that the night recorded, or FLAKY if its command had different verdicts in
+    runs of the same code. flaky: the commands of which that is known."""
     return Ending.FLAKY if outcome.command in flaky else outcome.ending

@@ -53,13 +53,13 @@ def _counts(search: Search, outcomes: Sequence[Outcome]) -> list[str]:
     ]
     if len(outcomes) < search.seeds:
         rest = min(set(_every_seed(search)) - search.outcomes.keys())
-        lines.append(f"the time was too short for all; go on with --first-seed {rest}")
+        lines.append(f"not all schedules were performed; go on with --first-seed {rest}")
     if outcomes:
         lines.append(
             "median schedule: "
             f"{median(o.acknowledged for o in outcomes):,.0f} records acknowledged,"
             f" {median(o.decided for o in outcomes):,.0f} transactions decided,"
-            f" {median(sum(o.struck.values()) for o in outcomes):,.0f} faults struck;"
+            f" {median(sum(o.struck.values()) for o in outcomes):,.0f} faults and heals;"
             f" memory of a process at most {max(o.memory_mib for o in outcomes):,.0f} MiB"
         )
     return lines

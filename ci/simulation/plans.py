@@ -40,7 +40,8 @@ SETTINGS: Mapping[str, tuple[float, tuple[str, ...]]] = {
     "num.partitions": (0.2, ("3",)),
 }
 """Broker setting -> the share of schedules that have it, and its possible values. With Kafka's own
-delay of 3 s, a nemesis that leaves a group 2 to 4 s of calm lets it deliver nothing at all."""
+group.initial.rebalance.delay.ms of 3 s, a nemesis that leaves a group 2 to 4 s of calm lets it
+deliver nothing at all."""
 
 
 def workloads(nodes: int = LARGEST) -> tuple[Workload, ...]:

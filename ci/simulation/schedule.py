@@ -100,7 +100,7 @@ class Outcome:
     kept: str = ""
     """The run directory if the run was kept, else ""."""
     struck: Mapping[str, int] = field(default_factory=dict)
-    """Fault -> how often it affected a node."""
+    """Fault (or heal) -> how often it was performed successfully."""
     shown: Mapping[str, int] = field(default_factory=dict)
     """Sight (chaos.record.shown) -> how often it was seen in the history."""
     settings: tuple[str, ...] = ()
@@ -267,7 +267,7 @@ def _blamed(outcome: Outcome, target: Sim, directory: Path) -> Outcome:
 
 
 def _struck(rows: pl.DataFrame) -> dict[str, int]:
-    """Return fault -> the number of times that it was performed successfully."""
+    """Return fault (or heal) -> the number of times that it was performed successfully."""
     performed = rows.filter((pl.col("f") == F.NEMESIS.value) & (pl.col("type") == "ok"))
     names = [json.loads(detail)["fault"] for detail in performed["detail"].to_list()]
     return dict(Counter(names))

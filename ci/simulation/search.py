@@ -108,7 +108,7 @@ def prepare() -> None:
 
 
 def end_processes() -> None:
-    """End the processes of the pool, after giving them time to clean up."""
+    """Terminate the processes of the pool, and kill each that still runs after END_TIMEOUT_S."""
     children = multiprocessing.active_children()
     for child in children:
         child.terminate()

@@ -77,12 +77,14 @@ class Plan:
                 f"{directory} has no {FILE}; only runs that `touchstone sim` has kept have one"
             ) from None
         except ValueError as error:
-            raise UsageError(f"{file} cannot be read: {error}") from None
+            raise UsageError(f"{file} cannot be read: {error}; name another run") from None
         _check_version(file, found, anyway=anyway)
         try:
             return cls(_scenario(found["scenario"]), tuple(map(_step, found["steps"])))
         except (KeyError, TypeError, ValueError) as error:
-            raise UsageError(f"{file} is not a plan that this version can read: {error}") from None
+            raise UsageError(
+                f"{file} is not a plan that this version can read: {error}; name another run"
+            ) from None
 
 
 class Scripted:

@@ -69,7 +69,9 @@ def over_processes(plan: Plan, target: str) -> Plan:
     library. Raise UsageError if that target cannot perform it."""
     bug = plan.scenario.bug
     if bug in CLIENT_BUGS:
-        raise UsageError(f"{bug} is a bug of clients, which only the simulator plants")
+        raise UsageError(
+            f"{bug} is a bug of clients, which only the simulator plants; leave out --target"
+        )
     client = client_in_virtual_time(plan.scenario)
     scenario = replace(plan.scenario, target=target, client=client)
     try:
@@ -81,7 +83,7 @@ def over_processes(plan: Plan, target: str) -> Plan:
 
 
 def cause(outcome: Outcome) -> str:
-    """Return what a smaller plan must show again: the first accuser, and the kind of error where an
+    """Return what a smaller plan must show again: the first accuser, or the kind of error if an
     exception has ended the schedule. Return "" if the outcome is not INVALID."""
     if outcome.validity is not Validity.INVALID:
         return ""

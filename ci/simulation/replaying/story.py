@@ -40,7 +40,8 @@ def _matters(sentence: str, reason: str) -> bool:
 
 
 def _on_one_screen(moments: Sequence[Moment]) -> Sequence[Moment]:
-    """Return the first moments and the last ones, if there are too many."""
+    """Return the moments; of more than STEPS_MAX only the first and the last ones, and between them
+    a sentence with the number of the others."""
     if len(moments) <= STEPS_MAX:
         return moments
     head = STEPS_MAX // 3
