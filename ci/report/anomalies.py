@@ -44,7 +44,7 @@ def _links(
     group: Group, anchor: str, told: Mapping[tuple[str, str], AnomalyReport]
 ) -> Iterator[tuple[str, int, str]]:
     """Yield (checker, number of its anomalies in the group, anchor of the first of them that the
-    report tells, or "")."""
+    report shows in full, or "")."""
     for checker, positions in group.members.items():
         anchors = (anomaly_anchor(anchor, checker, position) for position in positions)
         yield checker, len(positions), next((a for a in anchors if (checker, a) in told), "")
@@ -123,8 +123,8 @@ def _scope(anomaly: Anomaly) -> str:
 
 
 def other_anchors(run: Recorded, told: dict[int, str], anchor: str) -> dict[int, str]:
-    """Return op_id -> the run's anchor, for operations of anomalies that the page does not list in
-    full."""
+    """Return op_id -> the anchor of the run's anomalies, for operations of those that the page does
+    not show in full. told: op_id -> anchor of the other operations. anchor: the run's."""
     named = {
         op
         for _, anomaly in (run.verdict.anomalies if run.verdict else ())

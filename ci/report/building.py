@@ -36,7 +36,8 @@ def build(data: ReportData, out: Path) -> Path:
 
 def report_run(run_dir: Path, out: Path | None = None) -> Path:
     """Write the report of one run directory, report.html (or `out`) with summary.md beside it, and
-    return the page's path. Raise UsageError if it is not a run directory."""
+    return the page's path. Raise UsageError if it is not a run directory, or if its run.json or
+    verdict.json is damaged."""
     run = run_report(load(run_dir), "run-1")
     data = ReportData(
         title=run.title,
@@ -103,7 +104,8 @@ def _where(
     runs: Sequence[RunReport],
     canaries: Sequence[Canary],
 ) -> tuple[str, tuple[Command, ...]]:
-    """Return (anchor, commands) of the part of the page to which a line of the demo belongs."""
+    """Return (anchor, commands) of the part of the page to which a line of the demo belongs, or
+    ("", ()) if there is none."""
     for canary in canaries:
         if what.startswith("canary") and canary.bug in what:
             return canary.run.anchor, canary.run.line.commands[:1]

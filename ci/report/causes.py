@@ -108,7 +108,7 @@ def replica_logs(
     run: Recorded, anomaly: Anomaly, evidence: Sequence[Evidence]
 ) -> tuple[ReplicaLog, ...]:
     """Return the records that each replica held around the offsets that an anomaly names, as raw
-    reads showed them."""
+    reads showed them. Return () if it names no partition or no offset, or no raw read is there."""
     topic, partition = anomaly.scope.get("topic"), anomaly.scope.get("partition")
     if topic is None or partition is None:
         return ()

@@ -39,8 +39,8 @@ class Series:
 
 
 def throughput(run: Recorded, scale: TimeScale, series: Sequence[Series]) -> Markup:
-    """Draw records per second. The line of the final reads may exceed the plot, since they run
-    unthrottled."""
+    """Draw records per second. The line of the final reads, which run unthrottled, is cut off
+    just above the highest value before them."""
     before = [
         value
         for each in series

@@ -11,8 +11,8 @@ COLOURS = {"valid": "green", "invalid": "red", "unknown": "yellow"}
 
 
 def coloured(text: str, validity: str) -> str:
-    """Return the text in the colour of the verdict, or unchanged if standard output is not a
-    terminal or NO_COLOR is set (no-color.org)."""
+    """Return the text in the colour of the verdict, or unchanged if the verdict has none, standard
+    output is not a terminal, or NO_COLOR is set (no-color.org)."""
     colour = COLOURS.get(validity)
     if colour is None or os.environ.get("NO_COLOR") or not sys.stdout.isatty():
         return text

@@ -68,8 +68,9 @@ def _is_named(row: dict[str, Any], named: set[int]) -> bool:
 
 
 def _that_matter(rows: Sequence[dict[str, Any]], named: set[int]) -> list[dict[str, Any]]:
-    """Return the rows for the records that the anomaly's sentence names, their neighbours, and the
-    end of the operation."""
+    """Return all rows if there are at most ROWS_MAX. Else return up to that many: those of records
+    that the anomaly's sentence names, then their neighbours and the row with a final read's range;
+    or the first and the last row, if there are none of these."""
     if len(rows) <= ROWS_MAX:
         return list(rows)
     hits = [i for i, row in enumerate(rows) if _is_named(row, named)]

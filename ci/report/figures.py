@@ -41,8 +41,8 @@ LATENCIES = {"send": "send", "commit": "txn"}
 
 
 def figures(run: Recorded, summary: Summary, anomalies: Mapping[int, str]) -> Iterator[Figure]:
-    """Yield all figures of a run. anomalies: op_id of an operation that proves one -> its
-    anchor."""
+    """Yield the figures for which a run has data. anomalies: op_id of an operation that proves one
+    -> its anchor."""
     if not run.operations.height:
         return
     scale = TimeScale(0.0, run.seconds)
@@ -122,7 +122,8 @@ def _share_served(
 ) -> list[tuple[float, float | None]]:
     """Return (second, percentage of the operations that succeeded), reduced by the part of the
     second that lies in a gap (a poll that finds nothing is no success there). None stands for a
-    second without operations. totals: t_s, ok, fail, info. gaps: (start, end) in seconds."""
+    second without operations outside the gaps. totals: t_s, ok, fail, info. gaps: (start, end) in
+    seconds."""
     known = {second: (ok, ok + fail + info) for second, ok, fail, info in totals.iter_rows()}
     outage: dict[int, float] = {}
     for start, end in gaps:

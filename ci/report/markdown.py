@@ -54,7 +54,7 @@ def code(words: str, in_table: bool = False) -> str:
 
 def _on_one_line(command: str) -> str:
     """Return an equivalent command on one line; words with line breaks are quoted in bash's $'…'
-    form."""
+    form. In a text that no shell would accept, replace line breaks by spaces."""
     try:
         words = shlex.split(command)
     except ValueError:  # a shell would not accept this as a command

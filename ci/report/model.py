@@ -196,7 +196,7 @@ class NodeLog:
 @dataclass(frozen=True)
 class Cause:
     """The possible cause of an anomaly. faults: (anchor, name, relation to the anomaly in words).
-    from_s, to_s: the time span of the anomaly, for the timeline."""
+    from_s, to_s: the time span of the anomaly and the starts of its faults, for the timeline."""
 
     faults: tuple[tuple[str, str, str], ...] = ()
     replicas: tuple[ReplicaLog, ...] = ()

@@ -26,7 +26,8 @@ FAILED_MAX = 50
 
 
 def check_apart(places: Mapping[str, Path | None]) -> None:
-    """Raise UsageError if two options name the same file, since one would overwrite the other."""
+    """Raise UsageError if two options name the same file, since one would overwrite the other. A
+    path that is there but no regular file, such as /dev/null, may be named twice."""
     named: dict[Path, str] = {}
     for option, path in places.items():
         if path is None or (path.exists() and not path.is_file()):  # such as /dev/null
@@ -96,8 +97,8 @@ def sarif_of_examination(results: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def summary_of_examination(results: Mapping[str, Any]) -> str:
-    """Return Markdown with the counts, and each failed case with its requirement and its expected
-    value."""
+    """Return Markdown with the counts, and a row for each failed case, up to FAILED_MAX of them:
+    its requirement, and the expected and the actual value."""
     counts = ", ".join(f"{results[each]:,} {each}" for each in ("passed", "failed", "unsupported"))
     lines = [f"### touchstone conform: `{results['target']}`", "", f"{counts}."]
     if results["ended"]:
@@ -135,7 +136,7 @@ def sarif_of_verdict(judged: Judged) -> dict[str, Any]:
         told = f"{group.headline} ({'; '.join(facts_of(group))})\n{group.story}"
         found.append(_result(checker, f"{told}\nreproduce: {reproduce}", place, f"{group.number}"))
     if verdict.validity == "unknown":
-        rules["unknown"] = ("unknown", "A run that shows nothing is not green")
+        rules["unknown"] = ("unknown", "A run without a certain verdict has not passed")
         told = f"The run is UNKNOWN: {verdict.reason}\nreproduce: {reproduce}"
         found.append(_result("unknown", told, place, "unknown", level="warning"))
     return _document(rules, found)

@@ -214,7 +214,7 @@ def _title(name: str) -> str:
 
 
 def _reason(checker: CheckerVerdict) -> str:
-    """Return the checker's reason, or "" where the reason only lists drawings, which the page
+    """Return the checker's reason, or "drawn below" where it only lists drawings, which the page
     shows."""
     reason = checker.reason or ""
     return "drawn below" if reason.startswith("drawn: ") else reason
@@ -263,7 +263,7 @@ def _summary(run: Recorded) -> tuple[Summary | None, str]:
 @lru_cache(maxsize=32)
 def _summarised(directory: Path, engine: str, written_ns: int) -> Summary:
     """Return the summary of a history, computed once per process, so that the run's report and the
-    demo's show the same figures."""
+    demo's show the same figures. written_ns: the file's time, with which a new one is read."""
     return summarise(directory, engine)
 
 

@@ -87,7 +87,8 @@ def _heights(run: Recorded) -> tuple[float, float]:
 
 def axis(run: Recorded) -> Axis:
     """Return the time axis of the figures. It holds, for each lane, a flat list of op_id, start,
-    length (both in steps of 0.1 ms) and kind; op_id and start are stored as differences."""
+    length (both in steps of 0.1 ms) and kind; op_id and start are stored as differences. Of a run
+    with more than OPERATIONS_MAX operations it holds none."""
     if not 0 < run.operations.height <= OPERATIONS_MAX:
         return Axis(LEFT, PLOT, round(run.seconds, 4), Markup(""))
     top, height = _heights(run)
@@ -112,8 +113,8 @@ def axis(run: Recorded) -> Axis:
 
 
 def merged(operations: pl.DataFrame, gap_s: float, bars_max: int = BARS_MAX) -> pl.DataFrame:
-    """Join adjacent operations that are at most gap_s seconds apart, and return the bars; increase
-    gap_s until at most bars_max of them are left."""
+    """Join adjacent operations that are at most gap_s seconds apart, and return the bars. Double
+    gap_s until at most bars_max of them are left, or nothing more can be joined."""
     key = ["process", "kind", "outcome", "open"]
     ordered = operations.sort(*key, "start").with_columns(
         reach=pl.col("end").cum_max().shift(1).over(key)

@@ -14,8 +14,8 @@ HEADINGS = ("PARTITION", "LEADER", "EPOCH", "ISR", "ELR", "REPLICA", "LOG END", 
 
 
 def as_lines(status: Status) -> Iterator[str]:
-    """Yield lines: the cluster, its quorum, a table with a line for each replica, then the longest
-    steps."""
+    """Yield lines: the cluster, its quorum, a table with a line for each replica, then the brokers
+    that do not report all of theirs, and the longest steps."""
     living = ", ".join(f"{node} at {joined(at)}" for node, at in sorted(status.brokers.items()))
     yield f"cluster {status.cluster_id}: brokers {living or 'none'}"
     yield _of_quorum(status.quorum)

@@ -31,9 +31,9 @@ def serve(runs: Path, port: int) -> None:
 
 
 def write_static(runs: Path, out: Path) -> Path:
-    """Write the page and its badges, and return the page's path. If `out` is outside the directory
-    of runs, copy their reports and logs into it, so that `out` can be published by itself. Raise
-    UsageError if `runs` is not a directory of runs."""
+    """Write the page and its badges, and return the page's path. If `out` is not the directory of
+    runs itself, copy their reports and logs into it, so that `out` can be published by itself.
+    Raise UsageError if `runs` is not a directory of runs."""
     index = read_index(runs)
     is_apart = out.resolve() != runs.resolve()
     (out / "badges").mkdir(parents=True, exist_ok=True)

@@ -36,7 +36,8 @@ def badges_of(index: Index) -> dict[str, str]:
 
 
 def badge(label: str, word: str, tone: Tone) -> str:
-    """Return an SVG of two fields, label and word, which also carries both for screen readers."""
+    """Return an SVG of two fields, label and word, each cut off at WORDS_MAX characters, which also
+    carries both for screen readers."""
     label, word = label[:WORDS_MAX], f"{tone.symbol} {word}"[:WORDS_MAX]
     left, right = (len(text) * CHARACTER + 2 * PAD for text in (label, word))
     both = escape(f"{label}: {word}")

@@ -108,7 +108,7 @@ function show_runs(wanted) {
     el("p", { role: "status", id: "found" }, `${number(found.length)} of ${number(runs.length)} runs${narrowed ? `: ${narrowed}` : ""} `, compare),
     found.length
       ? scroll("Runs", el("table", { class: "list" }, head("", "Verdict", "When, UTC", "Scenario", "Seed", "Length", "Why", ""), body))
-      : el("p", {}, runs.length ? "No run is so. Clear a filter to see more." : "There is no run here yet; `touchstone chaos run` makes one."),
+      : el("p", {}, runs.length ? "No run matches the filters. Clear a filter to see more." : "There is no run here yet; `touchstone chaos run` makes one."),
     more,
   ];
 }

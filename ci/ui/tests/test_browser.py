@@ -83,7 +83,7 @@ def test_filters_leave_the_runs_that_were_asked_for(seen: dict[str, Any]) -> Non
 
 def test_a_filter_that_leaves_nothing_says_so(seen: dict[str, Any]) -> None:
     assert seen["none"]["said"].startswith("0 of 201 runs")
-    assert "No run is so. Clear a filter" in seen["none"]["text"]
+    assert "No run matches the filters. Clear a filter" in seen["none"]["text"]
     assert seen["cleared"].startswith("201 of 201 runs")
 
 
