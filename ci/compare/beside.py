@@ -71,7 +71,8 @@ class Beside:
 
     def differing(self) -> tuple[str, str] | None:
         """Return the fields that differ in the last pair of responses, as text: those of the failed
-        case, and those of the other target. Return None if no response has a mate."""
+        case, and those of the other target. Return None if no response is paired with one of the
+        other target."""
         pairs = [(pair.own, pair.other) for pair in self.pairs if pair.is_response and pair.other]
         if not pairs:
             return None
@@ -168,9 +169,9 @@ def _pairs(own: Messages, other: Messages) -> Iterator[Pair]:
 
 
 def _matched(ours: Sequence[_Step], theirs: Sequence[_Step]) -> dict[int, int]:
-    """Return the place of each of our steps that has a mate -> the mate's place: the assignment in
-    order that matches best. Of equally good ones take that with the last of our steps and the first
-    of theirs, as ours end at the failure, and theirs go on."""
+    """Return the place of each of our steps that has a counterpart -> that one's place: the
+    assignment in order that matches best. Of equally good ones take that with the last of our
+    steps and the first of theirs, as ours end at the failure, and theirs go on."""
     best = [[0] * (len(theirs) + 1) for _ in range(len(ours) + 1)]
     for i, a in enumerate(ours):
         for j, b in enumerate(theirs):
@@ -203,8 +204,8 @@ def _masked(message: _Message) -> Mapping[str, str]:
 
 
 def _side(message: _Message, other: _Message | None) -> Side:
-    """Return a message in which the fields and bytes that differ from the other message are marked,
-    or none without another message."""
+    """Return a message in which the fields and bytes that differ from the other message are marked.
+    Without another message nothing is marked."""
     theirs = _masked(other) if other is not None else _masked(message)
     told = tuple(
         (path, value, theirs.get(path) != without_variables(value))

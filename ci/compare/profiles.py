@@ -60,8 +60,8 @@ class Standing:
     missing: int
     not_judged: int
     level: str
-    """The last of LEVELS up to which nothing fails and nothing is missing, or "none" if P0 already
-    has a failure, or if nothing was judged."""
+    """The last of LEVELS in which something passed, and up to which nothing fails and nothing is
+    missing, or "none"."""
 
     @property
     def is_met(self) -> bool:

@@ -16,7 +16,7 @@ from ci.errors import UsageError
 from ci.report.markdown import plain
 
 NOT_STATED = "not stated"
-"""The text for results of a Touchstone that did not write it yet."""
+"""The suite's version in the table for results of an older Touchstone, which did not write it."""
 TEXTS = ("target", "version", "suite", "date")
 COMMAND = "touchstone implementations [NAME[:VERSION]=]FILE… --out docs/implementations.md"
 HEAD = f"""# Examined implementations

@@ -15,7 +15,8 @@ _VARIABLE = (
 
 
 def without_variables(text: str) -> str:
-    """Return the text with a word in place of each name, id, long number and version."""
+    """Return the text with a word in place of each name that the harness made, each UUID, number of
+    five or more digits, and version."""
     for pattern, word in _VARIABLE:
         text = pattern.sub(word, text)
     return text

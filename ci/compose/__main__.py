@@ -2,7 +2,7 @@
 stop it: `python -m ci.compose`.
 
 It uses the Docker daemon that DOCKER_HOST names, or the default one. The exit status is that of the
-attack.
+attack, 1 if containers are left, or 2 if the cluster does not start.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ def compose_command() -> list[str]:
 
 def perform(command: Sequence[str], *verb: str) -> None:
     """Run a Compose command on the project of this proof. Raise UsageError, with the end of what it
-    printed, if it fails."""
+    printed, if it fails, and subprocess.TimeoutExpired after UP_TIMEOUT_S."""
     whole = [*command, "-f", str(FILE), "-p", PROJECT, *verb]
     done = subprocess.run(
         whole,
@@ -103,8 +103,8 @@ def wait_healthy(client: Any) -> Mapping[str, str]:
             return seen
         if time.monotonic() > deadline:
             raise UsageError(
-                f"compose: not healthy after {HEALTHY_TIMEOUT_S:.0f} s: {dict(seen)}; nobody"
-                f" answers at the ports {silent}; see `docker compose -p {PROJECT} logs`"
+                f"compose: not healthy after {HEALTHY_TIMEOUT_S:.0f} s: {dict(seen)};"
+                f" silent ports: {silent or 'none'}; see `docker compose -p {PROJECT} logs`"
             )
         time.sleep(POLL_S)
 

@@ -30,8 +30,8 @@ STEP = Step("docs", (LOCK,), HOME / "bin" / "mkdocs", _make)
 
 
 def build(out: Path) -> None:
-    """Build the site into `out`, after installing MkDocs if its lock file has changed. Raise
-    StepFailed if MkDocs cannot be installed or reports a warning."""
+    """Build the site into `out`, after installing MkDocs if it is missing or its lock file has
+    changed. Raise StepFailed if MkDocs cannot be installed, or reports an error or a warning."""
     STEP.perform()
     sources = places.CACHE / "docs-sources"
     shutil.rmtree(sources, ignore_errors=True)

@@ -85,7 +85,8 @@ def bent(text: str, source: str, page: str, where: dict[str, str]) -> str:
 
 
 def dead_links() -> Iterator[str]:
-    """Yield a sentence for each link in the documents whose target, or anchor, does not exist."""
+    """Yield a sentence for each link in the documents whose target, or anchor, does not exist.
+    Links to other sites are not followed."""
     generated = pages()
     known = {page: _anchors(text) for page, text in generated.items()}
     for source in ("README.md", *sources()):

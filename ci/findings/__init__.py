@@ -63,15 +63,15 @@ class Finding:
 
     @property
     def noted(self) -> tuple[str, ...]:
-        """The notes of a run that contradicts the claim."""
+        """The notes of the run that contradict the claim."""
         broken_by = self.claim.broken_by
         notes = map(str, self.facts.get("notes") or ())
         return tuple(note for note in notes if broken_by and broken_by in note)
 
     @property
     def slug(self) -> str:
-        """The name of the finding's picture, without the extension: the target and the claim in
-        lower case."""
+        """The name of the finding's picture, without the extension: the target, the claim, its
+        nemesis, workload and settings in lower case."""
         words = [self.facts["target"], self.claim.id, self.claim.nemesis, self.claim.workload]
         words += [value for pair in sorted(self.claim.config.items()) for value in pair]
         return re.sub(r"[^a-z0-9]+", "-", " ".join(words).lower()).strip("-")

@@ -28,7 +28,8 @@ class Claim:
     """The settings to which the claim applies: a run must have exactly these."""
     workload: str = "appends"
     broken_by: str = ""
-    """A note of a run that contradicts the claim, if the contradiction is not a loss of records."""
+    """The words in a run's note that contradict the claim, if the contradiction is not a loss of
+    records."""
     accused_by: str = ""
     """The checker whose anomalies contradict the claim, if neither a loss nor a note does."""
 

@@ -112,8 +112,8 @@ def _told(error: BaseException) -> str:
 
 
 def _made(name: str, given: Any, wanted: tuple[str, ...]) -> Any:
-    """Return the plugin's object, or an instance if it is a class. Raise PluginError if it does not
-    have the entry point's name and the attributes named in `wanted`."""
+    """Return the plugin's object, or an instance if it is a class. Raise PluginError if it has
+    another name than the entry point, or lacks an attribute named in `wanted`."""
     made = given() if isinstance(given, type) else given
     _check(made, wanted)
     if getattr(made, "name", name) != name:
@@ -244,7 +244,8 @@ def _add_cases(name: str, given: Any) -> None:
         for listed in listing.cases_of(module):
             if listed.case.area in listing.AREAS:
                 raise PluginError(
-                    f"case {listed.case.id}: {listed.case.area} is an area of our own"
+                    f"case {listed.case.id}: {listed.case.area} is an area of Touchstone's own;"
+                    " name another"
                 )
             if listed.case.api not in CAMEL.values():
                 raise PluginError(f"case {listed.case.id}: no API is called {listed.case.api}")

@@ -85,7 +85,8 @@ def wire(kafka_target: Cluster) -> Iterator[Wire]:
 
 @pytest.fixture
 def chaos_run(request: pytest.FixtureRequest, tmp_path: Path) -> Callable[..., Path]:
-    """Provide the function that attacks a target of its own and returns the run's directory.
+    """Provide the function that attacks a target of its own and returns the run's directory. The
+    test fails if the run cannot be made.
 
     chaos_run(workload, nemesis="none", seconds=10, seed=1, target=…, nodes=…, config={…}, …), as
     the options of `touchstone chaos run`.

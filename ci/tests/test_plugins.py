@@ -114,7 +114,9 @@ BROKEN = {
     "touchstone.guarantees": {
         "words": ("broken_plugin:Empty", "it is not a touchstone.kit.Checker")
     },
-    "touchstone.cases": {"ours": ("broken_cases", "case PROD-99: PROD is an area of our own")},
+    "touchstone.cases": {
+        "ours": ("broken_cases", "case PROD-99: PROD is an area of Touchstone's own")
+    },
 }
 MODULES = {
     "broken_plugin.py": (
