@@ -1,5 +1,5 @@
-"""Install Java (unless the machine has one) and, by Maven, the jars of Apache Kafka and Spark's
-connector."""
+"""Install Java (unless the machine has one) and, by Maven, the jars of Apache Kafka and, for tests,
+of Spark's connector, Kafka Streams, Connect and MirrorMaker 2."""
 
 import importlib.metadata
 import os

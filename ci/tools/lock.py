@@ -1,7 +1,8 @@
 """Pin requirements*.in in requirements*.lock, with hashes for every platform, and list the SHA-256
 of every jar: `make lock`.
 
-The jars are those that Maven brings for Apache Kafka and for Spark's connector.
+The jars are those that Maven brings for Apache Kafka, for Spark's connector, and for Kafka Streams,
+Connect and MirrorMaker 2.
 
 Pins that still fit are kept; `python -m ci.tools.lock --upgrade` updates everything.
 """

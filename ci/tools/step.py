@@ -87,7 +87,9 @@ def run_logged(
         try:
             status = child.wait(timeout_s)
         except subprocess.TimeoutExpired as error:
-            raise StepFailed(f"{command[0]} took longer than {timeout_s:.0f} s") from error
+            raise StepFailed(
+                f"{command[0]} took longer than {timeout_s:.0f} s (all of it: {places.shown(log)})"
+            ) from error
         finally:
             if child.poll() is None:
                 os.killpg(child.pid, signal.SIGKILL)

@@ -81,8 +81,8 @@ class Stranger:
         return done.stdout, time.monotonic() - began
 
     def seconds_until(self, line: str, sign: str) -> float:
-        """Run a command line to its end. Return how many seconds passed before a line of its output
-        began with a match of this pattern. Raise WalkFailed if none did."""
+        """Run a command line to its end. Return how many seconds passed before its output matched
+        this pattern, in which ^ is the start of a line. Raise WalkFailed if it never did."""
         began, told = time.monotonic(), ""
         found_s: float | None = None
         with self.running(line) as output:
