@@ -2,14 +2,14 @@
 `seeds`, what random tests draw, and the time budget.
 
 A test whose component is missing is not skipped in silence: it is left out and listed at the end,
-under "not run (component missing)", with the command that brings the component.
+under "not run (component missing)", with advice on how to install the component.
 
 `make test` runs three workers (pytest-xdist), a file at a time, long files first; each has ports of
-its own, and looks after what its own tests left. `pytest PATH` runs in one process.
+its own, and removes only what its own tests left behind. `pytest PATH` runs in one process.
 
-Tests that draw at random draw the same in every `make test`, on every machine: a red is the
-change's.
-`--nightly` draws anew, and more; the seed stands in the header and in the summary.
+Tests that draw at random draw the same in every `make test`, on every machine, so a test that fails
+after a change fails because of it. `--nightly` draws by a new seed, and more often; the header and
+the summary show the seed.
 """
 
 import os
@@ -27,7 +27,8 @@ from chaos.means import guard, ports
 from ci import doctor
 
 BUDGET_S = 12 * 60
-"""`make test` must end within this on 2 cores, now and for ever; the long runs are nightly."""
+"""The most seconds that `make test` may take on 2 cores; the summary says if it took more. Tests
+that take long are nightly."""
 
 LONG_FILES = (
     "linearizability/tests/test_self_test.py",
@@ -67,10 +68,11 @@ LONG_FILES = (
     "ci/tests/test_needs.py",
     "reference_impl/robustness/fuzz/tests/test_fuzz.py",
 )
-"""These files begin first, so that the session does not wait for a single worker at the end."""
+"""The files with which workers begin, so that the session does not wait for a single one at the
+end."""
 
 EXAMPLES_TIMES_NIGHTLY = 20
-"""`--nightly` draws as many times more than `make test`."""
+"""The factor by which `--nightly` draws more examples and seeds than `make test`."""
 
 settings.register_profile(
     "same",
@@ -91,7 +93,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption(
         "--nightly",
         action="store_true",
-        help="also run the tests marked nightly, and let random tests draw anew "
+        help="also run the tests marked nightly, and let random tests draw by a new seed "
         f"({EXAMPLES_TIMES_NIGHTLY} times as many; --hypothesis-seed draws the same again)",
     )
     parser.addoption(
@@ -120,8 +122,9 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 def keep_apart(config: pytest.Config) -> None:
-    """Give this worker a realm and ports of its own: an attack removes what a killed one left
-    behind, and must not remove it before the test of another worker that looks for it."""
+    """Give this worker a realm (guard.REALM) of its own: an attack removes what a killed one of its
+    realm left behind, and must not remove what a test of another worker still looks for. Of
+    several workers, give each its share of the ports."""
     worker = os.environ.get("PYTEST_XDIST_WORKER", "")
     os.environ[guard.REALM] = str(zlib.crc32(f"{config.rootpath} {worker}".encode()))
     if worker:
@@ -154,7 +157,8 @@ def pytest_report_header(config: pytest.Config) -> list[str]:
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
-    """Give a test that is marked `seeds(N)` its argument `seed`: 0 to N-1, or by night others."""
+    """Run a test that is marked `seeds(N)` once for each `seed` from 0 to N - 1. --examples-times
+    multiplies N, and the seeds begin at that of hypothesis if it has one, as with --nightly."""
     for marker in metafunc.definition.iter_markers("seeds"):
         first = int(metafunc.config.option.hypothesis_seed or 0)
         wanted = marker.args[0] * examples_times(metafunc.config)
@@ -162,7 +166,7 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
 
 
 def draw_more(items: list[pytest.Item], times: int) -> None:
-    """Let tests of hypothesis draw as many times more examples, in as many times more time."""
+    """Let tests of hypothesis draw `times` as many examples, with a time-out `times` as long."""
     done: set[Any] = set()
     for item in items:
         if not (isinstance(item, pytest.Function) and is_hypothesis_test(item.function)):
@@ -178,7 +182,8 @@ def draw_more(items: list[pytest.Item], times: int) -> None:
 
 
 def missing_components(item: pytest.Item) -> tuple[str, ...]:
-    """Return the components that the item's `needs` markers name and this machine does not have."""
+    """Return the components that the item's `needs` markers name and this machine does not have.
+    Raise pytest.UsageError for a name that the doctor does not know."""
     names = [name for marker in item.iter_markers("needs") for name in marker.args]
     try:
         return tuple(dict.fromkeys(name for name in names if not doctor.found(name)))
@@ -187,9 +192,9 @@ def missing_components(item: pytest.Item) -> tuple[str, ...]:
 
 
 def is_nightly(item: pytest.Item, seen: Counter[str]) -> bool:
-    """Return whether the item is for the night: it says so itself, or its test is marked
-    `sliced(N)`, of whose cases all but every Nth are. seen: how many cases of each test came
-    before."""
+    """Return whether the item runs only with --nightly: it is marked `nightly`, or its test is
+    marked `sliced(N)` and it is none of the cases 1, N + 1, 2 N + 1 and so on. seen: how
+    many cases of each test came before; this one is added."""
     test = item.nodeid.partition("[")[0]
     seen[test] += 1
     sliced = item.get_closest_marker("sliced")
@@ -246,7 +251,7 @@ def pytest_sessionfinish(session: pytest.Session) -> None:
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_testnodedown(node: Any) -> None:
-    """All workers leave out the same: the word of one is enough."""
+    """Take over from a worker what it left out. All workers leave out the same, so any will do."""
     told = getattr(node, "workeroutput", {})
     if "left_out" in told:
         node.config.stash[_left_out] = [(test, tuple(names)) for test, names in told["left_out"]]

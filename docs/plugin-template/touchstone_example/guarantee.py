@@ -8,7 +8,7 @@ KEY = ["topic", "topic_id", "partition"]
 
 class TimestampsRise(Checker):
     """In a partition whose broker stamps records (LogAppendTime), no record has a time before that
-    of a record at a lower offset. Counted: such records read."""
+    of a record at a lower offset. Counted: the records read of such partitions."""
 
     name = "timestamps_rise"
     title = "the broker's timestamps rise with the offsets of a partition"

@@ -14,7 +14,7 @@ class Csv:
     the end."""
 
     def recognises(self, path: Path) -> bool:
-        """Return whether this is such a file, going by its name."""
+        """Return whether the file's name says that this is such a file."""
         return path.suffix == ".csv"
 
     def convert(self, path: Path, target: Path) -> None:

@@ -7,14 +7,14 @@ from touchstone.kit import Fault, Heal, Kill
 
 
 class KillTwice:
-    """Kill some node twice in a row, the second time just after it came back."""
+    """Kill a random node, and just after it came back kill a random node again."""
 
     name = "kill-twice"
     faults = frozenset({Kill, Heal})
     nodes_min = 1
 
     def schedule(self, rng: Random) -> Iterator[tuple[float, Fault]]:
-        """Yield seconds to wait, then the fault. The run cuts it off and heals at the end."""
+        """Yield (seconds to wait, fault) without end; the run stops this, and heals at the end."""
         while True:
             yield rng.uniform(0.5, 1.5), Kill("random")
             yield 0.3, Heal()

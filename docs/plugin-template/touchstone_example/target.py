@@ -7,7 +7,7 @@ from touchstone.kit import Cluster, Target, TargetError, parse_target
 
 
 class ThreePartitions:
-    """The readable broker, whose topics have three partitions unless a client says otherwise."""
+    """The reference broker, whose topics have three partitions unless a client says otherwise."""
 
     name = "three-partitions"
 
@@ -22,13 +22,14 @@ class ThreePartitions:
         config: Mapping[str, str] | None = None,
         proxied: bool = False,
     ) -> Cluster:
-        """Start it and wait until it answers."""
+        """Start it, wait until it answers, and return the running cluster."""
         settings = {"num.partitions": "3", **(config or {})}
         return self._broker.start(directory, nodes, settings, proxied)
 
 
 def three_partitions(rest: str, bug: str | None) -> Target:
-    """Return the target of `--target three-partitions[:REST] [--bug BUG]`."""
+    """Return the target of `--target three-partitions`. Raise TargetError if a colon and `rest`
+    follow this name, or if --bug names a `bug`."""
     if rest or bug:
         raise TargetError("three-partitions takes nothing after its name, and has no bugs")
     return ThreePartitions()
