@@ -46,7 +46,7 @@ from chaos.run.result import RunError, RunResult
 from chaos.run.variety import drawn
 from chaos.run.workers import FaultPerformer, Shared, Throttle
 from chaos.targets.clusters.equipment import equipped
-from chaos.values.able_targets import SizedTarget
+from chaos.values.able_targets import RunningTarget, SizedTarget
 from chaos.values.protocols import Cluster, TargetError
 from chaos.world import BringsWorld, World
 from reference_impl.access import access_of
@@ -136,7 +136,7 @@ class _Run:
         self.factory = tools.clients(self.world, self.nonce)
         self.raw_factory = tools.raw_clients(self.world, self.nonce)
         self.guest: Guest | None = None
-        if isinstance(self.target, SizedTarget):
+        if isinstance(self.target, RunningTarget):
             self.guest = Guest(self.world, self.nonce, scenario.seconds)
             self.factory = self.guest.names.clients(self.factory)
             self.raw_factory = self.guest.names.clients(self.raw_factory)

@@ -9,7 +9,7 @@ from chaos.run.first_phase import SWEEP_OF_TRANSACTIONS
 from chaos.run.fitting import check_fit, family_of, is_transactional
 from chaos.targets import parse_target
 from chaos.targets.clusters import equipment
-from chaos.values.able_targets import SizedTarget
+from chaos.values.able_targets import RunningTarget, SizedTarget
 from chaos.values.fault_kinds import POWER_FAULTS
 from chaos.values.faults import Kill
 from chaos.values.protocols import TargetError
@@ -48,7 +48,7 @@ def why_not(scenario: Scenario) -> str | None:
         return f"there is no workload {scenario.workload} or no nemesis {scenario.nemesis}"
     target = parse_target(scenario.target, scenario.bug)
     wanted = {*workload.config, *scenario.config} - {SWEEP_OF_TRANSACTIONS}
-    if isinstance(target, SizedTarget) and wanted:
+    if isinstance(target, RunningTarget) and wanted:
         return (
             f"{scenario.target} is configured by its owner, but this scenario needs broker settings"
         )

@@ -40,13 +40,16 @@ def up() -> str:
 
 def run(command: list[str]) -> int:
     """Start the daemon with its images, run a command with its DOCKER_HOST, stop the daemon unless
-    it ran before, and return the command's exit status. Raise UsageError if no command is given,
-    and otherwise as `up` does."""
+    it ran before, and return the command's exit status. Raise UsageError if no command is given or
+    it cannot be run, and otherwise as `up` does."""
     if not command:
         raise UsageError("airgap run: name a command")
     with daemon_up() as address:
         environment = {**os.environ, "DOCKER_HOST": address}
-        return subprocess.run(command, env=environment, check=False).returncode
+        try:
+            return subprocess.run(command, env=environment, check=False).returncode
+        except OSError as error:
+            raise UsageError(f"airgap run: {command[0]}: {error.strerror}") from error
 
 
 @contextmanager

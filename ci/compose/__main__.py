@@ -51,16 +51,21 @@ def compose_command() -> list[str]:
 
 def perform(command: Sequence[str], *verb: str) -> None:
     """Run a Compose command on the project of this proof. Raise UsageError, with the end of what it
-    printed, if it fails, and subprocess.TimeoutExpired after UP_TIMEOUT_S."""
+    printed, if it fails or takes longer than UP_TIMEOUT_S."""
     whole = [*command, "-f", str(FILE), "-p", PROJECT, *verb]
-    done = subprocess.run(
-        whole,
-        stdin=subprocess.DEVNULL,
-        capture_output=True,
-        text=True,
-        timeout=UP_TIMEOUT_S,
-        check=False,
-    )
+    try:
+        done = subprocess.run(
+            whole,
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            timeout=UP_TIMEOUT_S,
+            check=False,
+        )
+    except subprocess.TimeoutExpired as error:
+        raise UsageError(
+            f"compose: {' '.join(verb)} did not end within {UP_TIMEOUT_S:g} s; see what Docker does"
+        ) from error
     if done.returncode:
         said = " ".join((done.stderr or done.stdout).split())[-300:]
         raise UsageError(f"compose: {' '.join(verb)} ended with {done.returncode}: {said}")

@@ -295,7 +295,6 @@ class RunReport:
     numbers: tuple[tuple[str, str], ...] = ()
     facts: tuple[tuple[str, str], ...] = ()
     checkers: tuple[CheckerLine, ...] = ()
-    second: str = ""
     figures: tuple[Figure, ...] = ()
     axis: Axis = NO_AXIS
     faults: tuple[FaultLine, ...] = ()

@@ -30,13 +30,12 @@ TRANSACTIONS = (F.BEGIN.value, F.COMMIT.value, F.ABORT.value)
 
 @dataclass(frozen=True)
 class Recorded:
-    """The content of a run directory. second: the verdict of the other engine (verdict-local.json).
-    rows: the history, or None if it cannot be read. problem: why it cannot, or ""."""
+    """The content of a run directory. rows: the history, or None if it cannot be read. problem: why
+    it cannot, or ""."""
 
     directory: Path
     facts: dict[str, Any]
     verdict: Verdict | None
-    second: Verdict | None
     rows: pl.LazyFrame | None
     problem: str = ""
 
@@ -166,9 +165,7 @@ def load(directory: Path) -> Recorded:
     verdict = _verdict(directory / "verdict.json")
     if verdict is not None and rows is not None and not verdict.groups:
         verdict = with_groups(verdict, rows)  # an older verdict has no groups
-    return Recorded(
-        directory, facts, verdict, _verdict(directory / "verdict-local.json"), rows, problem
-    )
+    return Recorded(directory, facts, verdict, rows, problem)
 
 
 def _json(file: Path, advice: str) -> dict[str, Any]:

@@ -62,7 +62,6 @@ def run_report(run: Recorded, anchor: str) -> RunReport:
         numbers=tuple(_numbers(run)),
         facts=tuple(_facts(run, summary)),
         checkers=_checkers(verdict, anchor) if verdict else (),
-        second=_second(run),
         figures=tuple(
             figures(run, summary, anchors | other_anchors(run, anchors, anchor)) if summary else ()
         ),
@@ -218,29 +217,6 @@ def _reason(checker: CheckerVerdict) -> str:
     shows."""
     reason = checker.reason or ""
     return "drawn below" if reason.startswith("drawn: ") else reason
-
-
-def _second(run: Recorded) -> str:
-    """Return a sentence that compares the verdict of the other engine (verdict-local.json) with
-    that of the first, or "" if only one engine judged the run."""
-    if run.verdict is None or run.second is None:
-        return ""
-    first, second = _named(run.verdict), _named(run.second)
-    if run.verdict.validity is run.second.validity and first == second:
-        return f"{run.second.engine} came to the same verdict and the same anomalies."
-    return (
-        f"{run.second.engine} says {run.second.validity.value}: it found {len(second - first)} "
-        f"anomalies that {run.verdict.engine} did not find, and missed {len(first - second)} that "
-        f"{run.verdict.engine} found."
-    )
-
-
-def _named(verdict: Verdict) -> set[tuple[str, str, tuple[int, ...]]]:
-    return {
-        (name, anomaly.kind, anomaly.operations)
-        for name, anomaly in verdict.anomalies
-        if "porcupine" not in name
-    }
 
 
 def _summary(run: Recorded) -> tuple[Summary | None, str]:

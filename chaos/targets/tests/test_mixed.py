@@ -10,12 +10,16 @@ from pathlib import Path
 import pytest
 
 from chaos.means.connection import WireError
+from chaos.record.run_directory import Scenario
+from chaos.scenarios.fitting import why_not
 from chaos.targets import parse_target
 from chaos.targets.clusters import probe
 from chaos.targets.clusters.kraft import KraftCluster
 from chaos.targets.mixed import Mixed
+from chaos.values.able_targets import RunningTarget
 from chaos.values.faults import Heal, Kill
 from chaos.values.protocols import TargetError
+from chaos.workloads import WORKLOADS
 from reference_impl.wire import ApiKey, ErrorCode, request_definition
 
 MIXES = ("mixed:apache=2,reference=1", "mixed:reference=2,apache=1")
@@ -31,6 +35,12 @@ def test_the_name_says_which_nodes_are_of_which_kind() -> None:
     assert first.numbers == {"apache": range(1, 3), "reference": range(3, 4)}
     assert second.numbers == {"reference": range(1, 3), "apache": range(3, 4)}
     assert parse_target("mixed").name == first.name
+
+
+def test_a_workload_gets_its_broker_settings() -> None:
+    needs = next(name for name, workload in WORKLOADS.items() if workload.config)
+    assert why_not(Scenario("mixed", needs, "none", 3, 5.0, 1)) is None
+    assert not isinstance(parse_target("mixed"), RunningTarget)  # the run would be a guest
 
 
 @pytest.mark.parametrize(

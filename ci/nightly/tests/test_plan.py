@@ -32,12 +32,14 @@ def canaries_in(seed: int) -> dict[str | None, Validity]:
     return {one.scenario.bug: one.verdict for one in candidates if one.part is Part.CANARY}
 
 
-def test_every_planted_bug_is_a_canary_that_must_be_invalid_within_a_few_nights() -> None:
-    enough = -(-len(BUGS) // CANARIES_A_NIGHT)
+def test_every_bug_that_a_checker_catches_is_a_canary_within_a_few_nights() -> None:
+    judged = [name for name, bug in BUGS.items() if bug.caught_by]
+    assert 0 < len(judged) < len(BUGS)
+    enough = -(-len(judged) // CANARIES_A_NIGHT)
     nights = [canaries_in(seed) for seed in range(41, 41 + enough)]
     assert all(len(night) == CANARIES_A_NIGHT for night in nights)
     found = {bug: verdict for night in nights for bug, verdict in night.items()}
-    assert found == dict.fromkeys(BUGS, Validity.INVALID)
+    assert found == dict.fromkeys(judged, Validity.INVALID)
 
 
 def test_a_seed_fixes_the_plan_and_another_chooses_another() -> None:

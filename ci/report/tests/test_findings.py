@@ -21,7 +21,7 @@ from linearizability.explain.page import explain
 from linearizability.judging import check
 from linearizability.measures.availability import measure
 from linearizability.measures.summary import Summary, summarise
-from linearizability.verdict import Anomaly, CheckerVerdict, Validity, Verdict, merge
+from linearizability.verdict import Anomaly, CheckerVerdict, Validity, merge
 
 
 def test_a_heal_ends_every_fault_and_an_unhealed_fault_lasts_to_the_end(tmp_path: Path) -> None:
@@ -87,17 +87,6 @@ def test_an_operation_that_the_history_lacks_is_no_catastrophe(tmp_path: Path) -
     run = write_run(tmp_path / "run", valid_rows())
     _with_anomalies(run, Anomaly("lost-write", (12345,), "12345 is lost"))
     assert "The history holds none of these operations." in report_run(run).read_text()
-
-
-def test_the_second_engine_is_told_to_agree_or_to_differ(tmp_path: Path) -> None:
-    run = write_run(tmp_path / "run", invalid_rows())
-    (run / "verdict-local.json").write_text((run / "verdict.json").read_text())
-    assert "came to the same verdict and the same anomalies" in run_report(load(run), "r").second
-    data = json.loads((run / "verdict.json").read_text())
-    data["checkers"]["lost_writes"]["anomalies"].pop()
-    (run / "verdict-local.json").write_text(json.dumps(data))
-    assert "and missed 1 that" in run_report(load(run), "r").second
-    assert Verdict.from_dict(data).validity is Validity.INVALID
 
 
 def test_a_few_drawings_are_embedded_and_the_others_named(tmp_path: Path) -> None:
