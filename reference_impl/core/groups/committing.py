@@ -35,8 +35,9 @@ def check_commit(
 
 
 def check_classic_commit(rules: Rules, group: ClassicGroup, committer: Committer) -> None:
-    """Raise Refused if this member may not commit now. In a transaction, accept a commit that names
-    no member, as producers older than KIP-447 send it."""
+    """Raise Refused if this member may not commit now. Accept a commit without a generation in an
+    empty group and, in a transaction, one that names no member, as producers older than KIP-447
+    send it."""
     if group.state is State.DEAD:
         raise Refused(ErrorCode.COORDINATOR_NOT_AVAILABLE)
     if committer.epoch < 0 and group.state is State.EMPTY:

@@ -40,8 +40,8 @@ CommitsByGroup = dict[str, dict[TopicPartition, CommittedOffset]]
 
 
 class GroupCoordinator(GroupState):
-    """The groups of one partition of `__consumer_offsets`, and the only writer of their log: most
-    changes are appended to it, then applied."""
+    """The groups of one partition of `__consumer_offsets`, and the only writer of their log, except
+    for the markers of transactions: most changes are appended to it, then applied."""
 
     def __init__(self, topic: KeyedTopic, partition: Partition, shared: Shared) -> None:
         super().__init__(topic, partition, shared.rules)

@@ -71,8 +71,9 @@ def _expire(coordinator: GroupCoordinator, group_id: str) -> Iterator[Effect]:
 def _expired(
     coordinator: GroupCoordinator, group_id: str, keys: Iterable[TopicPartition]
 ) -> list[TopicPartition]:
-    """Return those of these partitions whose committed offsets have expired: no transaction is
-    pending for them, and no member reads their topics."""
+    """Return those of these partitions whose committed offsets have expired: their time is over, no
+    transaction is pending for them, and no member reads their topics. Return none while no offset
+    of the group may expire."""
     group = coordinator.groups.get(group_id)
     unused_since = retention_begins(group) if group is not None else None
     if group is None or unused_since is None:

@@ -92,7 +92,7 @@ class GroupCoordinators(Shards[GroupShard]):
 
     def of_request(self, request: Request) -> GroupCoordinator:
         """Return the coordinator of the group that a member names. Raise Refused if the group id is
-        empty, or if this broker does not coordinate the group."""
+        empty, or if this broker does not coordinate the group or has not loaded it."""
         if not request.body.group_id:
             raise Refused(ErrorCode.INVALID_GROUP_ID)
         return self.of(request.body.group_id)

@@ -39,7 +39,7 @@ def joined(
 ) -> Respond:
     """Return the JoinGroup response for this generation. members: the list for the leader, who
     assigns; empty for a follower. leader: the member id to name as the leader, the group's by
-    default."""
+    default. skip_assignment: whether the leader must not assign (KIP-814)."""
     return Respond(
         request,
         JOIN_RESPONSE.new(

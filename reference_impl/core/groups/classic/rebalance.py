@@ -193,8 +193,8 @@ def refuse_syncs(group: ClassicGroup, code: ErrorCode) -> Iterator[Effect]:
 def timer_fired(
     coordinator: GroupCoordinator, group: ClassicGroup, what: str, rest: Sequence[str | int]
 ) -> Iterator[Effect]:
-    """Handle a timer with these parts of its key: a member's session or its wait for a new member
-    id is over, the time to join or to sync is over, or the initial delay is."""
+    """Handle a timer with these parts of its key: a member's session is over, the time to join with
+    a new member id, to join the next generation or to sync is, or the initial delay is."""
     match what:
         case timers.SESSION:
             yield from session_timed_out(coordinator, group, str(rest[0]))

@@ -1,7 +1,8 @@
 """The timers of groups: each limits the time for an action of a member.
 
 Source: GroupCoordinator's timers (GroupMetadataManager.java: heartbeat, join, sync keys). A key is
-(TIMER, what, group, member); setting it again restarts it, which is what a heartbeat does.
+(TIMER, what, group, member), but that of the initial delay ends with two times in milliseconds;
+setting it again restarts it, which is what a heartbeat does.
 """
 
 from __future__ import annotations
@@ -21,7 +22,8 @@ SESSION, PENDING_MEMBER, JOIN, INITIAL_JOIN, SYNC = (
     "sync",
 )
 NEW_MEMBER_TIMEOUT_MS = 5 * 60 * 1000
-"""ClassicGroup.NEW_MEMBER_JOIN_TIMEOUT_MS: a new member cannot send heartbeats while it waits."""
+"""The session time of a new member, which cannot send heartbeats while it waits
+(ClassicGroup.NEW_MEMBER_JOIN_TIMEOUT_MS)."""
 
 
 def key(what: str, group_id: str, member_id: str = "") -> TimerKey:

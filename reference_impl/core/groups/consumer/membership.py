@@ -74,7 +74,8 @@ def speaker(
 ) -> ConsumerMember:
     """Return the member that sent the heartbeat, as it was before, or a new one if an unknown
     member joins. `reported`: the partitions that it says it owns. Raise Refused if a member that
-    does not join is unknown, or if it was replaced or names a wrong epoch."""
+    does not join is unknown, was replaced or names a wrong epoch, or if the instance id of one that
+    joins is not released (`static_joiner`)."""
     group, joins = draft.group, body.member_epoch == JOIN_EPOCH
     if joins and body.instance_id is not None:
         return static_joiner(draft, member_id, body.instance_id)

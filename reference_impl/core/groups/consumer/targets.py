@@ -18,7 +18,7 @@ from reference_impl.core.groups.coordinator import GroupCoordinator
 
 def update_epoch(coordinator: GroupCoordinator, draft: Draft, *, bump: bool) -> None:
     """Write a higher group epoch to the draft if `bump`, or if the subscribed topics have changed
-    (new partitions, deleted or created again). Also delete a record of partition metadata that an
+    (created, deleted, or with more partitions). Also delete a record of partition metadata that an
     older Kafka left."""
     group, version = draft.group, coordinator.metadata_version
     if not bump and group.hashed_at_version == version:

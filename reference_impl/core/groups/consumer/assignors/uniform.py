@@ -1,5 +1,5 @@
-"""The `uniform` assignor, Kafka's default: it gives every member equally many partitions, and lets
-a member keep its partitions as far as the balance allows.
+"""The `uniform` assignor, Kafka's default: it gives every member equally many partitions, or
+some members one more, and lets a member keep its partitions as far as the balance allows.
 
 Source: UniformAssignor.java, UniformHomogeneousAssignmentBuilder.java; KIP-848. Where members want
 different topics, `uniform_mixed.py` looks for a balance; here one is always possible.

@@ -37,9 +37,9 @@ from reference_impl.wire import ErrorCode, Malformed, Struct, decode_versioned
 
 def join(coordinator: GroupCoordinator, group: ConsumerGroup, request: Request) -> Iterator[Effect]:
     """Handle a JoinGroup of a classic member in a consumer group. Ask a new member to join again
-    with an id, if its version can. Raise Refused if the broker does not migrate groups, the group
-    is full, the protocols do not fit, the member was replaced, or the log does not take the
-    change."""
+    with an id, if its version can. A static member that replaces the last one of the new protocol
+    may make the group classic. Raise Refused if the broker does not migrate groups, the group is
+    full, the protocols do not fit, the member was replaced, or the log does not take the change."""
     body = request.body
     if coordinator.settings.migration_policy == conversion.DISABLED:
         raise Refused(ErrorCode.INCONSISTENT_GROUP_PROTOCOL)
@@ -153,7 +153,7 @@ def sync(coordinator: GroupCoordinator, group: ConsumerGroup, request: Request) 
 
 def heartbeat(group: ConsumerGroup, request: Request) -> Iterator[Effect]:
     """Handle a Heartbeat of a classic member in a consumer group. Raise Refused if it is not a
-    member, or with REBALANCE_IN_PROGRESS if it should join again."""
+    member of this generation, or with REBALANCE_IN_PROGRESS if it should join again."""
     member, classic = _classic_speaker(group, request.body)
     yield from timers.expect_heartbeat(group.group_id, member, classic.session_timeout_ms)
     can_go_on = (

@@ -54,8 +54,8 @@ DISABLED, UPGRADE, DOWNGRADE, BIDIRECTIONAL = "disabled", "upgrade", "downgrade"
 def upgraded(coordinator: GroupCoordinator, classic: ClassicGroup) -> Draft:
     """Return the draft of the consumer group that a classic one becomes when a member of the new
     protocol joins. Once it is written, the requests that wait in the classic group are refused.
-    Raise Refused if the policy forbids that, the group is too large, or its members do not speak
-    the consumer protocol."""
+    Raise Refused if the policy forbids that, the group or what its members sent is too large, they
+    do not speak the consumer protocol, or an assignment has user data."""
     size_max = coordinator.settings.number("group.consumer.max.size")
     problem = None
     if coordinator.settings.migration_policy not in (UPGRADE, BIDIRECTIONAL):
@@ -135,7 +135,7 @@ def may_downgrade(
     coming: int = 0,
 ) -> bool:
     """Return whether the group may become a classic one (KIP-848) when the members in `going` leave
-    and `coming` classic ones join: some members remain, all of them classic, and the migration
+    and `coming` classic ones join: it has members then, all of them classic, and the migration
     policy and the maximum size of a classic group allow it."""
     staying = [member for name, member in group.members.items() if name not in going]
     size = len(staying) + coming

@@ -2,7 +2,7 @@
 
 Source: GroupCoordinatorRecordHelpers.java, GroupMetadataManager.java (replay); the definitions
 ConsumerGroup*Key and *Value (types 3 to 8 and 16). The first half writes a fact as a record; the
-second, `apply`, is the only code that ever changes a group.
+second, `apply`, is the only code that changes a group, except for what is kept in memory only.
 """
 
 from __future__ import annotations
@@ -136,7 +136,8 @@ def member_tombstones(group_id: str, member_id: str) -> list[KeyValue]:
 
 
 def group_tombstones(group: ConsumerGroup) -> list[KeyValue]:
-    """Return the tombstones of a group and of everything that belongs to it."""
+    """Return the tombstones of a group, its members, its target and its patterns, but not those of
+    its committed offsets."""
     group_id = group.group_id
     return [
         *(
@@ -174,7 +175,8 @@ def by_topic(partitions: Iterable[TopicIdPartition]) -> list[tuple[UUID, list[in
 
 
 def partitions_in(rows: Iterable[Struct]) -> list[TopicIdPartition]:
-    """Return the partitions in these rows of a record (each a topic id with partition indexes)."""
+    """Return the partitions in these rows of a record or a request (each a topic id with partition
+    indexes)."""
     return [(row.topic_id, index) for row in rows for index in row.partitions]
 
 
