@@ -227,7 +227,8 @@ class Quorum(QuorumState):
 
     def vote_answered(self, voter: int, turn: int, *, is_granted: bool) -> None:
         """Count a voter's answer to a request for a vote or pre-vote, if it was sent in this turn.
-        With a majority, stand for election or lead; with a majority against it, give up for now."""
+        With a majority, stand for election or lead; if so many refuse that there can be none, give
+        up for now."""
         if turn != self.turn or self.state not in (State.PROSPECTIVE, State.CANDIDATE):
             return
         self.votes[voter] = is_granted
@@ -348,7 +349,8 @@ class Quorum(QuorumState):
     def leader_ends(self, successors: Sequence[int]) -> None:
         """Handle that the leader of this epoch has resigned: the first of the successors asks for
         votes at once, each of the others after about twice the time of the one before, an unnamed
-        voter like the seventh (KIP-595). Do nothing unless this voter follows."""
+        voter like the seventh, and none later than controller.quorum.election.backoff.max.ms
+        (KIP-595). Do nothing unless this voter follows."""
         if self.state is State.FOLLOWER and self.is_voter:
             place = successors.index(self.node_id) if self.node_id in successors else 6
             most_ms = self.settings.election_backoff_ms_max

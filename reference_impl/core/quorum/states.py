@@ -32,9 +32,11 @@ class Move(Enum):
     LEADER_FOUND = 4
     """The leader of this epoch or of a newer one."""
     NEWER_EPOCH = 5
-    """Another node is in a newer epoch, and has not named its leader."""
+    """Another node is in a newer epoch, and has not named its leader; or a node that may not stand
+    has not found the leader, or has not heard from it, in time."""
     QUORUM_LOST = 6
-    """Too few voters have fetched from this leader for 1.5 fetch time-outs, or it shuts down."""
+    """Too few voters have fetched from this leader for 1.5 fetch time-outs, or it shuts down, or it
+    is no longer a voter."""
 
 
 _HEARS = {Move.NEWER_EPOCH: State.UNATTACHED, Move.LEADER_FOUND: State.FOLLOWER}

@@ -51,7 +51,7 @@ class Copying:
     def truncate(self, partition: Partition, told: tuple[int, int]) -> Iterator[Effect]:
         """Cut off the records that diverge from the leader's. told: the newest epoch of the
         leader's log that is not newer than the follower's last, and its end in the leader's log.
-        Raise StorageError."""
+        Raise StorageError if the disk fails."""
         yield from self.cut(partition, self._rules.truncation(partition.log, told))
 
     def prepare(self, partition: Partition) -> Iterator[Effect]:

@@ -238,8 +238,8 @@ class Followers:
         """Change our log so that it ends at an offset that the leader has, and return whether that
         was possible. If the leader's log ends before ours, cut ours at that end; if it starts after
         our end, drop our log and begin at that start
-        (AbstractFetcherThread.fetchOffsetAndTruncate). Return False if the leader does not answer,
-        or no longer differs."""
+        (AbstractFetcherThread.fetchOffsetAndTruncate). Return False if the leader does not answer
+        or no longer differs, or if our partition was changed meanwhile."""
         end = yield from self._offset(leader, copy, LATEST)
         start = yield from self._offset(leader, copy, EARLIEST)
         if end is None or start is None or self._partition(copy) is not partition:

@@ -188,7 +188,8 @@ class TransactionCoordinator(Shard):
         """Handle InitProducerId: fence the previous producer, and put the id and epoch of the new
         one into `transactions`. expected: the id and epoch with which a producer continues, or
         None. If a transaction is open, abort it and raise Refused(CONCURRENT_TRANSACTIONS): the
-        client must ask again. Raise Refused also if the client is fenced itself."""
+        client must ask again. Raise Refused also if the client is fenced itself, another change is
+        under way, this broker has no producer id left, or the log does not take the change."""
         self._check_not_pending(transactional_id)
         transaction = self.find(transactional_id)
         if transaction is None:
@@ -236,7 +237,8 @@ class TransactionCoordinator(Shard):
         client_version: int,
     ) -> Iterator[Effect]:
         """Add partitions to the transaction, and begin it if it is not open; write nothing if it
-        has them all. Raise Refused if this producer may not, or if a change is under way."""
+        has them all. Raise Refused if this producer may not, if a change is under way, or if the
+        log does not take this one."""
         self._check_not_pending(transactional_id)
         transaction = self.known(transactional_id, producer_id, epoch)
         if transaction.state is State.ONGOING and partitions <= transaction.partitions:
@@ -259,7 +261,8 @@ class TransactionCoordinator(Shard):
     ) -> Generator[Effect, None, ProducerIdAndEpoch]:
         """Decide on the outcome of a transaction and write the decision, unless it was decided in
         the same way before. Return the producer's id and epoch from now on. Raise Refused if this
-        producer may not end it, or not with this outcome. The caller must then call `carry_out`."""
+        producer may not end it, or not with this outcome, if another change is under way, or if the
+        log does not take the decision. The caller must then call `carry_out`."""
         transaction = self._named(transactional_id)
         # [Modified in EndTxn v5: KIP-890] A client has its next epoch before the markers are
         # written, and may use it already: it must ask again, and is not fenced.
@@ -359,8 +362,9 @@ class TransactionCoordinator(Shard):
 
     def _save(self, name: str, transaction: Transaction | None) -> Iterator[Effect]:
         """Append the new state of a transactional id to the log (None: a tombstone), and apply it
-        once it is replicated. Raise Refused if the append fails, or if replication takes too long:
-        then the outcome is open, and later requests get CONCURRENT_TRANSACTIONS."""
+        once it is replicated. Raise Refused if the append fails, if the leadership ends, or if
+        replication takes longer than the producer's transaction.timeout.ms: then the outcome is
+        open, and later requests get CONCURRENT_TRANSACTIONS."""
         partition = self.log.append(name, transaction)
         saving = self.pending[name] = Saving(
             name, transaction, partition, partition.leader_epoch, partition.log.log_end_offset

@@ -44,9 +44,9 @@ class MarkerWriter:
         return None if state is None else state.leader
 
     def partition(self, topic: str, index: int) -> Partition | None:
-        """Return a partition of this broker that takes part, or None if its topic is deleted and
-        needs no marker. Raise Refused if its files cannot be used: the marker must be written
-        later, since without it readers would wait for ever."""
+        """Return a partition of this broker that takes part, or None if the broker has it no
+        longer, as its topic is deleted and needs no marker. Raise Refused if its files cannot be
+        used: the marker must be written later, since without it readers would wait for ever."""
         partition = self._replicas.get(topic, index)
         if partition is None:
             self._replicas.check_online(topic, index)

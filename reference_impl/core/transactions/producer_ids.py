@@ -41,7 +41,7 @@ class ProducerIds:
         self._unsure: Reserved | None = None
         self.ask: Callable[[], None] = lambda: None
         """A function that requests a block from the active controller, wherever it is; the block
-        arrives by `add` (`broker_lifecycle`)."""
+        arrives by `add` (`requests/producer_id_blocks.py`)."""
 
     @property
     def blocks(self) -> tuple[range, range]:

@@ -70,7 +70,7 @@ class TransactionLog:
 
 def values_in(batch: RecordBatch) -> Iterator[tuple[str, Struct | None]]:
     """Yield the transactional id and the value (None: deleted) of every record that has a key.
-    Yield nothing for a control batch. Raise CorruptRecord for a record that cannot be decoded."""
+    Yield nothing for a control batch. Raise Malformed for a record that cannot be decoded."""
     for record in batch.records:
         if record.key is not None and not batch.is_control:
             key, value = decode_record(record.key, record.value, MODULE)

@@ -61,7 +61,7 @@ class ElectionFile:
         try:
             row = json.loads(self._storage.read_file(self.path))
             if row["data_version"] not in (0, 1):
-                raise ValueError(f"its version {row['data_version']} is newer than 1")
+                raise ValueError(f"its version {row['data_version']} is neither 0 nor 1")
             return ElectionState(
                 _number(row, "leaderEpoch"),
                 _known(_number(row, "leaderId")),

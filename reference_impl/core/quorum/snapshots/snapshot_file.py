@@ -92,7 +92,8 @@ class UnfinishedSnapshot:
     next start deletes such a file."""
 
     def __init__(self, storage: Storage, directory: str, id: SnapshotId, number: int) -> None:
-        """Create the file. number: distinguishes several attempts of one process."""
+        """Create the file. number: distinguishes several attempts of one process. Raise
+        StorageError if the disk fails."""
         self.id = id
         self._storage, self._directory = storage, directory
         self._whole = f"{directory}/{id.file_name}"
@@ -156,8 +157,8 @@ class UnfinishedSnapshot:
 
 def read_snapshot(storage: Storage, path: str, id: SnapshotId) -> Generator[None, None, Snapshot]:
     """Read the file of a snapshot in slices: yield after each batch, and return the whole at the
-    end. Raise DamagedSnapshot if it was altered or cut short, and CorruptLog for a record whose
-    meaning this version does not know."""
+    end. Raise DamagedSnapshot if it was altered or cut short, CorruptLog for a record whose meaning
+    this version does not know, another StorageError if the disk fails."""
     data = storage.read_file(path)
     records: list[Struct] = []
     kinds: list[ControlRecordType | None] = []
@@ -178,7 +179,7 @@ def read_snapshot(storage: Storage, path: str, id: SnapshotId) -> Generator[None
     except CorruptRecord as error:
         raise DamagedSnapshot(path, f"the snapshot is damaged: {error}") from error
     if kinds[:1] != [HEADER] or kinds[-1:] != [FOOTER]:
-        raise DamagedSnapshot(path, "the snapshot was cut short: it does not end with its footer")
+        raise DamagedSnapshot(path, "the snapshot was cut short: it lacks its header or footer")
     return Snapshot(id, timestamp_ms, records, None if composition is nobody else composition)
 
 

@@ -88,13 +88,11 @@ class Snapshots:
             file.close()
 
     def read(self, id: SnapshotId) -> Snapshot:
-        """Read one of the snapshots. Raise DamagedSnapshot if it was cut short or altered,
-        CorruptLog if its records are invalid."""
+        """Read one of the snapshots. Raise as `read_snapshot` does."""
         return whole(self.read_in_slices(id))
 
     def read_in_slices(self, id: SnapshotId) -> Generator[None, None, Snapshot]:
-        """Read one of the snapshots, and yield after each batch. Raise DamagedSnapshot if it was
-        cut short or altered, CorruptLog if its records are invalid."""
+        """Read one of the snapshots, and yield after each batch. Raise as `read_snapshot` does."""
         return read_snapshot(self._storage, self._path(id), id)
 
     def latest_whole(self) -> Snapshot | None:

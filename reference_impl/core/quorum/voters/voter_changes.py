@@ -26,8 +26,9 @@ Change = Generator[Any, Any, None]
 
 def add_voter(quorum: Quorum, voter: Voter, timeout_ms: int, *, waits: bool) -> Change:
     """Make a node that has caught up a voter. waits: whether to return only when the change is
-    committed. Raise Refused if it is a voter already, does not answer, lags behind, no voter can be
-    added now, or the change is not committed within timeout_ms."""
+    committed. Raise Refused if it is a voter already, does not answer, lags behind or does not
+    support the cluster's kraft.version, if no voter can be added now, or if it waits and the change
+    is not committed within timeout_ms."""
     end_ms, turn = quorum.moment.monotonic_ms + timeout_ms, quorum.turn
     with changing(quorum):
         check_version(quorum, "adding")
@@ -71,7 +72,8 @@ def update_voter(quorum: Quorum, voter: Voter, timeout_ms: int) -> Change:
     """Store the addresses and levels of `kraft.version` that a voter has now: in the log, and wait
     until that is committed, or only with the leader while the configuration names the voters
     (`version_upgrade.py`). Raise Refused if it is not a voter, does not support the cluster's
-    level, or if the voters cannot be changed now (`changing`)."""
+    level, if the voters cannot be changed now (`changing`), or if the change is not committed
+    within timeout_ms."""
     end_ms, turn = quorum.moment.monotonic_ms + timeout_ms, quorum.turn
     with changing(quorum):
         known = quorum.voters.get(voter.node_id)
