@@ -77,7 +77,7 @@ def first_levels() -> list[Struct]:
 # --- changes ------------------------------------------------------------------------------------
 
 UPGRADE, SAFE_DOWNGRADE, UNSAFE_DOWNGRADE = 1, 2, 3
-"""FeatureUpdate.UpgradeType."""
+"""The kinds of a requested change (FeatureUpdate.UpgradeType)."""
 
 
 def records_of_update(controller: Controller, updates: Sequence[Struct]) -> list[Struct]:

@@ -7,7 +7,8 @@ from reference_impl.core.controller.controller import Controller
 from reference_impl.wire import definition
 
 BLOCK_SIZE = 1000
-"""ProducerIdsBlock.PRODUCER_ID_BLOCK_SIZE: one metadata record per thousand producers."""
+"""The ids of one block, so that a thousand producers need one metadata record
+(ProducerIdsBlock.PRODUCER_ID_BLOCK_SIZE)."""
 
 
 def allocate_block(controller: Controller, broker_id: int, broker_epoch: int) -> range:

@@ -17,7 +17,8 @@ from reference_impl.wire import Struct
 
 
 class Part(Enum):
-    """The parts of a cluster's metadata, in the order in which they are put in force."""
+    """The parts of a cluster's metadata. `metadata/publishing.py` has the order in which those that
+    a broker acts upon are put in force."""
 
     CONFIGS = auto()
     REMOVED_TOPICS = auto()

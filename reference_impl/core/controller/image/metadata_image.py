@@ -52,7 +52,7 @@ class PartitionImage:
     elr: tuple[int, ...] = ()
     """The eligible leader replicas: out of the ISR, yet complete (KIP-966)."""
     last_known_elr: tuple[int, ...] = ()
-    """The last leader, while the partition has none and no replica is eligible (KIP-966)."""
+    """The last leader, while the partition has none (KIP-966)."""
     is_recovering: bool = False
     """Whether the leader was elected uncleanly and has not said that it has recovered (KIP-704)."""
 

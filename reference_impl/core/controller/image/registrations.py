@@ -22,7 +22,8 @@ which has several directories, has not chosen one, and of one whose files cannot
 Endpoints = Mapping[str, tuple[Endpoint, int]]
 """Listener name -> its address, and the number of its security protocol."""
 NO_CHANGE = 0
-"""BrokerRegistrationFencingChange.NONE, BrokerRegistrationInControlledShutdownChange.NONE."""
+"""The value in a record that leaves fencing or controlled shutdown as they are
+(BrokerRegistrationFencingChange.NONE, BrokerRegistrationInControlledShutdownChange.NONE)."""
 
 
 class Features(NamedTuple):

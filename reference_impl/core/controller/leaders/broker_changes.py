@@ -22,7 +22,7 @@ from reference_impl.wire import ErrorCode, Struct, definition
 
 REGISTER, CHANGE = definition("RegisterBrokerRecord"), definition("BrokerRegistrationChangeRecord")
 FENCE, UNFENCE = 1, -1
-"""BrokerRegistrationFencingChange."""
+"""The values in a record that fence or unfence a broker (BrokerRegistrationFencingChange)."""
 IN_CONTROLLED_SHUTDOWN = 1
 SESSION_TIMEOUT = "broker.session.timeout.ms"
 CHANGED_AT_ONCE = 500
@@ -184,7 +184,8 @@ def _registration(body: Struct, broker_epoch: int, before: BrokerImage | None) -
 
 def hear_heartbeat(controller: Controller, body: Struct) -> Reply:
     """Handle a heartbeat: record changed directories, move the broker to its next state, renew its
-    session, and return the answer. Raise Refused(STALE_BROKER_EPOCH) for an older incarnation."""
+    session, and return the answer. Raise Refused(STALE_BROKER_EPOCH) unless the registered
+    incarnation has sent it."""
     broker = controller.image.brokers.get(body.broker_id)
     controller.rules.check_broker_epoch(broker, body.broker_epoch)
     assert broker is not None

@@ -25,7 +25,8 @@ from reference_impl.wire import ERRORS, ErrorCode, Struct
 
 NOBODY = -1
 ELECTED_AT_ONCE = 1_000
-"""QuorumController.MAX_ELECTIONS_PER_IMBALANCE."""
+"""The most partitions that one search for better leaders changes
+(QuorumController.MAX_ELECTIONS_PER_IMBALANCE)."""
 UNCLEAN_ELECTION, MIN_ISR = "unclean.leader.election.enable", "min.insync.replicas"
 
 

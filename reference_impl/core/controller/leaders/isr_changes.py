@@ -91,7 +91,8 @@ def _check(
     epochs: Mapping[int, int],
 ) -> None:
     """Raise Refused unless the leader may change the partition in this way: it leads in this epoch,
-    knows the newest partition epoch, names itself and only replicas, each once, that are alive."""
+    knows the newest partition epoch, names itself and only replicas, each once, that are alive, and
+    calls itself recovering only while it is, and alone."""
     rules, brokers = controller.rules, controller.image.brokers
     rules.check_leadership(old, broker_id, wanted.leader_epoch)
     rules.check_partition_epoch(old, wanted.partition_epoch)
