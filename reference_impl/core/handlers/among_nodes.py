@@ -17,8 +17,8 @@ from reference_impl.wire import ErrorCode
 
 
 def among_nodes(response: str, handle: Callable[[Broker, Request], Iterator[Effect]]) -> Handler:
-    """Return a handler that answers with an error unless the sender may act as a node of the
-    cluster."""
+    """Return a handler that does what `handle` does for a sender that may act as a node of the
+    cluster, and answers any other with an error. response: the name of the answer's definition."""
     refuse = refusals.on_top(response)
 
     def handle_of_node(broker: Broker, request: Request) -> Iterator[Effect]:

@@ -14,8 +14,8 @@ from reference_impl.wire import ErrorCode
 
 def handle_begin_quorum_epoch(broker: Broker, request: Request) -> Iterator[Effect]:
     """Follow the quorum leader that sent this request to announce its election. Refuse a request of
-    another cluster or of an older epoch. Follow the leader, but answer with an error, if the
-    request was meant for another voter."""
+    another cluster, of an older epoch, or of another leader than the known one of this epoch.
+    Follow the leader, but answer with an error, if the request was meant for another voter."""
     quorum, body = broker.quorum, request.body
     # VALIDATE
     try:

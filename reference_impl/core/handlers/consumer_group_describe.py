@@ -47,8 +47,9 @@ def handle_consumer_group_describe(broker: Broker, request: Request) -> Iterator
 
 
 def described(broker: Broker, request: Request, group_id: str) -> Struct:
-    """Return the row of one group. Raise Refused if it is not a consumer group, if this broker does
-    not coordinate it, or if the client may not describe it and the topics of its assignments."""
+    """Return the row of one group. Raise Refused if consumer groups are disabled, if it is not one,
+    if this broker does not coordinate it, or if the client may not describe it and the topics of
+    its assignments."""
     if not broker.groups.settings.serves_consumer_groups:
         raise Refused(ErrorCode.UNSUPPORTED_VERSION)
     broker.access.require(request, DESCRIBE_GROUP, group_id)

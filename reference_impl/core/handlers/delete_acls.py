@@ -24,8 +24,8 @@ RESPONSE = definition("DeleteAclsResponse")
 APPLIED_AT_ONCE = 100
 """The number of entries that are deleted before other requests have their turn."""
 ANSWER_BYTES_MAX = 64 * 1024 * 1024
-"""The size that the results of some filters must exceed for further filters to be refused. Kafka
-has no such limit."""
+"""The size of results in bytes: once those of the first filters are larger together, the other
+filters are refused. Kafka has no such limit."""
 CODES_BYTES = 11
 """The bytes of an entry's row in the answer, without its three strings."""
 

@@ -33,7 +33,7 @@ def handle_delete_groups(broker: Broker, request: Request) -> Iterator[Effect]:
 
 def delete(broker: Broker, group_id: str) -> None:
     """Delete one group and its offsets. Raise Refused if it does not exist, has members, or is not
-    coordinated by this broker."""
+    coordinated by this broker, or if the log does not take the deletion."""
     # VALIDATE
     coordinator = broker.groups.of(group_id)
     group = coordinator.group(group_id)

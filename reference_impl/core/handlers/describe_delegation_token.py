@@ -23,7 +23,8 @@ RESPONSE = definition("DescribeDelegationTokenResponse")
 
 def handle_describe_delegation_token(broker: Broker, request: Request) -> Iterator[Effect]:
     """Describe the tokens, of the named owners or of all, that the client may see, with their
-    HMACs. Refuse a client that may not manage tokens."""
+    HMACs. Refuse a client that may not manage tokens, and every request while tokens are
+    disabled."""
     answer = RESPONSE.new()
     # VALIDATE
     try:
@@ -46,13 +47,14 @@ def handle_describe_delegation_token(broker: Broker, request: Request) -> Iterat
 
 
 def concerns(token: DelegationToken, owners: set[str] | None) -> bool:
-    """Return whether the request asks for this token: it concerns one of the owners, or `owners` is
-    None, which asks for all."""
+    """Return whether the request asks for this token: one of `owners` is its owner, its requester
+    or a renewer, or `owners` is None, which asks for all."""
     return owners is None or not owners.isdisjoint(token.principals)
 
 
 def may_see(broker: Broker, request: Request, token: DelegationToken) -> bool:
-    """Return whether the client may see this token: its own, or one that it may describe."""
+    """Return whether the client may see this token: it is its owner, its requester or a renewer, or
+    may describe this token or those of its owner."""
     return (
         broker.access.principal_of(request) in token.principals
         or broker.access.may(request, DESCRIBE_DELEGATION_TOKEN, token.token_id)

@@ -24,7 +24,7 @@ UNKNOWN = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
 def handle_describe_topic_partitions(broker: Broker, request: Request) -> Iterator[Effect]:
     """Describe topics by name, from the cursor on, until the page is full; then the answer has the
     cursor of the next page. Topics that the client may not describe are refused at the end, or left
-    out of a list of all topics."""
+    out of a list of all topics. If the cursor is invalid, refuse every requested topic."""
     body = RESPONSE.new()
     cursor = request.body.cursor
     names = names_in(broker, request)
@@ -84,7 +84,7 @@ def names_in(broker: Broker, request: Request) -> list[str]:
 
 def is_valid(cursor: Struct, names: list[str], topics: list[Struct]) -> bool:
     """Return whether a cursor points into the requested topics. If the request names no topics, any
-    cursor is valid, since its topic may have been deleted since the last page
+    cursor is valid, because its topic may have been deleted since the last page
     (DescribeTopicPartitionsRequestHandler.java)."""
     return cursor.partition_index >= 0 and (not topics or cursor.topic_name in names)
 

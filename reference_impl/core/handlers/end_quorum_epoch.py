@@ -15,7 +15,7 @@ from reference_impl.wire import ErrorCode
 def handle_end_quorum_epoch(broker: Broker, request: Request) -> Iterator[Effect]:
     """Start an election soon, the sooner the earlier the leader names this node among its
     successors, because the leader that sent this request has resigned. Refuse a request of another
-    cluster or of an older epoch."""
+    cluster, of an older epoch, or of another leader than the known one of this epoch."""
     quorum, body = broker.quorum, request.body
     # VALIDATE
     try:

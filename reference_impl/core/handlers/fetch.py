@@ -91,7 +91,8 @@ class Reading:
 
 
 class PendingFetch:
-    """A fetch that may wait for data. Each attempt (`answer`) reads all its partitions again."""
+    """A fetch that may wait for data. Each attempt (`answer`) reads all its partitions again, or in
+    a session those that may have more."""
 
     def __init__(self, broker: Broker, request: Request, context: FetchContext) -> None:
         self.request = request

@@ -34,7 +34,8 @@ SEVERAL_KEYS_SINCE, SHARE_SINCE = 4, 6
 
 
 def handle_find_coordinator(broker: Broker, request: Request) -> Iterator[Effect]:
-    """Answer with the broker that coordinates each group or transactional id."""
+    """Answer with the broker that coordinates each group or transactional id, or with an error for
+    it."""
     body = request.body
     # [Modified in v4: KIP-699]
     several = request.api_version >= SEVERAL_KEYS_SINCE

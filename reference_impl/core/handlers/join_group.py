@@ -20,7 +20,8 @@ from reference_impl.wire import ErrorCode
 
 def handle_join_group(broker: Broker, request: Request) -> Iterator[Effect]:
     """Let a member join the next generation of its group, and answer when that has begun. Answer
-    now if the member must join again with an id, if nothing changes for it, or if it is refused."""
+    now if the member must join again with an id, if nothing changes for it, if its group is a
+    consumer group, or if it is refused."""
     try:
         # VALIDATE
         check(broker, request)

@@ -24,8 +24,8 @@ SEVERAL_MEMBERS_SINCE = 3
 
 def handle_leave_group(broker: Broker, request: Request) -> Iterator[Effect]:
     """Remove members from their group; each gets its own result. Refuse the whole request if the
-    client may not read the group, the group id is empty, or this broker does not coordinate the
-    group."""
+    client may not read the group, the group id is empty, this broker does not coordinate the group,
+    or the log does not take the change of a consumer group."""
     rows = []
     try:
         # VALIDATE

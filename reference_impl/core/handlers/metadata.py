@@ -165,8 +165,9 @@ def described(broker: Broker, request: Request, topic: TopicImage) -> Struct:
 def described_partition(
     broker: Broker, request: Request, index: int, state: PartitionImage, alive: Mapping[int, Alive]
 ) -> Struct:
-    """Return the row of a partition. If its leader is fenced or has no address on the client's
-    listener, the row has leader -1 and an error (KRaftMetadataCache.partitionMetadata)."""
+    """Return the row of a partition. If it has no leader, or one that is fenced or has no address
+    on the client's listener, the row has leader -1 and an error
+    (KRaftMetadataCache.partitionMetadata)."""
     code = ErrorCode.NONE
     if state.leader not in alive:
         has_no_listener = state.leader in broker.image.brokers and request.api_version >= 6

@@ -64,7 +64,7 @@ def checked_group(broker: Broker, group_id: str) -> Group:
 def delete(broker: Broker, group_id: str, rows: Mapping[TopicPartition, list[Struct]]) -> None:
     """Delete the offsets of partitions that the group does not read, and set the error in the rows
     of those that it does. Raise Refused if the group has changed so that its offsets may not be
-    deleted any more."""
+    deleted any more, or the log does not take the deletion."""
     group = checked_group(broker, group_id)
     read = group.topics_read({topic for topic, _ in rows})
     for topic, partition in rows:

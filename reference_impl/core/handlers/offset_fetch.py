@@ -84,9 +84,9 @@ def offsets_of(
     speaker: Struct | None = None,
 ) -> Offsets:
     """Return the offsets that a group has committed. With `require_stable`, UNSTABLE stands for one
-    that an open transaction may change. Raise Refused if the client lacks the permission, if
-    another broker coordinates the group, or if `speaker`, a row with member id and epoch, is not a
-    current member of a consumer group."""
+    that an open transaction may change. Raise Refused if the client lacks the permission, if this
+    broker does not coordinate the group, or if `speaker`, a row with member id and epoch, may not
+    read the offsets of a consumer group (`check_fetch`)."""
     broker.access.require(request, DESCRIBE_GROUP, group_id)
     coordinator = broker.groups.of(group_id)
     group = coordinator.group(group_id)

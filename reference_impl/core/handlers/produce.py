@@ -53,8 +53,9 @@ RETRIED_AS_NOT_ENOUGH_REPLICAS = (
     ErrorCode.COORDINATOR_NOT_AVAILABLE,
     ErrorCode.NOT_COORDINATOR,
 )
-"""The errors that are answered as NOT_ENOUGH_REPLICAS to older clients, which do not expect them
-from Produce but know how to retry that one (ReplicaManager.handleProduceAppend)."""
+"""The errors of the transaction coordinator that are answered as NOT_ENOUGH_REPLICAS to clients,
+which do not expect them from Produce but know how to retry that one
+(ReplicaManager.handleProduceAppend)."""
 Pauses = tuple[GiveWay, ...]
 """The effects to yield after each partition: one GiveWay, or none."""
 
@@ -226,8 +227,9 @@ def check_transaction(
     broker: Broker, request: Request, partition: Partition, header: BatchHeader
 ) -> Iterator[Effect]:
     """Raise Refused unless the partition is part of the batch's transaction, to which a request
-    since version 12 adds it (KIP-890), or if this broker ceases to lead it meanwhile. Do nothing
-    for a batch without a transaction."""
+    since version 12 adds it (KIP-890), or if this broker ceases to lead it meanwhile. Since that
+    version, refuse also a producer that is unknown here and does not begin with sequence 0. Do
+    nothing for a batch without a transaction."""
     transactional_id = request.body.transactional_id
     # A batch of no producer belongs to nobody's transaction (Kafka appends it).
     if not (header.is_transactional and header.has_producer_id):

@@ -19,7 +19,7 @@ RESPONSE = definition("PushTelemetryResponse")
 
 def handle_push_telemetry(broker: Broker, request: Request) -> Iterator[Effect]:
     """Take the metrics of a client that pushes under its subscription, at its interval, and report
-    its first push to the operator. Refuse any other push."""
+    its first push under each subscription to the operator. Refuse any other push."""
     yield from broker.telemetry.parse_changes(request)
     try:
         # VALIDATE. DEDUPLICATE: a second push within an interval is refused. APPLY

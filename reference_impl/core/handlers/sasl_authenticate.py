@@ -23,7 +23,7 @@ def handle_sasl_authenticate(broker: Broker, request: Request) -> Iterator[Effec
     if session is None or session.is_in:
         sentence = (
             "SaslAuthenticate request received"
-            f" {'without a SASL listener' if session is None else 'after authentication'}"
+            f" {'on a listener without SASL' if session is None else 'after authentication'}"
         )
         answer = RESPONSE.new(error_code=ErrorCode.ILLEGAL_SASL_STATE, error_message=sentence)
         yield Respond(request, answer)

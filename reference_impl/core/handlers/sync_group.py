@@ -19,7 +19,7 @@ PROTOCOL_SINCE = 5
 
 def handle_sync_group(broker: Broker, request: Request) -> Iterator[Effect]:
     """Take the assignment from the group's leader, and answer each member with its part once that
-    is there."""
+    is there. In a consumer group, answer at once."""
     try:
         # VALIDATE
         # [New in v5: KIP-559]

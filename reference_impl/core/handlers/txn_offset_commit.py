@@ -91,7 +91,7 @@ def denial(broker: Broker, request: Request) -> ErrorCode | None:
 
 def commit(broker: Broker, request: Request, wanted: list[WantedCommit]) -> Iterator[Effect]:
     """Commit these offsets as pending ones of the transaction. Raise Refused, for all of them, if
-    the transaction or the group forbids that."""
+    the transaction or the group forbids that, or the log does not take them."""
     body = request.body
     commits = commits_of(broker, wanted)
     records = yield from for_each(request, commits, partial(encoded_commit, body.group_id))

@@ -17,8 +17,8 @@ RESPONSE = definition("UpdateFeaturesResponse")
 
 
 def handle_update_features(controller: Controller, request: Request) -> Iterator[Effect]:
-    """Set features to other levels, all of them or none (validate_only: only check that this is
-    possible)."""
+    """Set features to other levels (validate_only: only check that this is possible). If one of
+    them cannot have its level, set none, and answer with an error."""
     body = request.body
     try:
         # VALIDATE

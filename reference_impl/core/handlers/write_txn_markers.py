@@ -80,8 +80,9 @@ def written(broker: Broker, topic: str, index: int, marker: Marker) -> ErrorCode
 
 
 def replication_of(broker: Broker, topic: str, index: int) -> Replicated:
-    """Return a Wait until everything written to the partition so far is replicated. It raises
-    Refused if this broker ceases to lead the partition, or after request.timeout.ms."""
+    """Return a Wait until everything written to the partition so far is replicated. Raise
+    Refused if this broker does not lead the partition. So does the Wait if the broker ceases to, or
+    after request.timeout.ms."""
     end_offset = broker.led_partition(topic, None, index).log.log_end_offset
     return Replicated(topic, index, end_offset, broker.config.number("request.timeout.ms"))
 
