@@ -77,7 +77,7 @@ class ConnectionLimits:
         return None
 
     def leave(self, address: str) -> None:
-        """Count one connection of this address less: it is closed."""
+        """Count one open connection fewer for this address."""
         self._open[address] -= 1
         if not self._open[address]:
             del self._open[address]

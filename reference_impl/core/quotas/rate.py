@@ -1,4 +1,4 @@
-"""Measure an amount per second over about the last ten seconds.
+"""Measure an amount per second over a sliding window, by default about the last ten seconds.
 
 Source: Rate.java, SampledStat.java, WindowedSum.java; ClientQuotaManagerConfig (11 samples of one
 second). Time is cut into samples. The mean is taken over the ten full samples that are kept and the

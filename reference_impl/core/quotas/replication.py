@@ -43,7 +43,7 @@ class ReplicationQuota:
         return bool(text) and is_named(text, index, self._node_id)
 
     def is_used_up(self, now_ms: int) -> bool:
-        """Return whether more was copied than the rate allows. Without a rate, never."""
+        """Return whether more was copied than the rate allows. Return False if there is no rate."""
         limit = self._config().given.get(self._rate_key)
         return limit is not None and self._rate.measure(now_ms)[0] > int(limit)
 

@@ -82,9 +82,10 @@ class Agreeing:
             )
 
     def check_one_change(self, offset: int, high_watermark: int, *, is_changing: bool) -> None:
-        """Raise Refused(REQUEST_TIMED_OUT) while another change of the voters is under way, or its
-        record, at this offset, is not committed: only sets that differ by one voter have a voter in
-        common in any two majorities (Raft, dissertation, 4.1; KIP-853, AddVoterHandler)."""
+        """Raise Refused(REQUEST_TIMED_OUT) while another change of the voters is under way, or the
+        record of the last one, at this offset, is not committed: only sets that differ by one voter
+        have a voter in common in any two majorities (Raft, dissertation, 4.1; KIP-853,
+        AddVoterHandler)."""
         if is_changing or offset >= high_watermark > 0:
             raise Refused(
                 ErrorCode.REQUEST_TIMED_OUT,
@@ -119,8 +120,9 @@ class Agreeing:
     def needs_snapshot(self, follower: LogEnd, log_start_offset: int, earliest: LogEnd) -> bool:
         """Return whether a follower with this log end must fetch a snapshot: the leader's log
         begins after that end, or has no batch of the follower's last epoch any more, because the
-        snapshots have replaced those batches. `earliest` is the end of the leader's oldest snapshot
-        (KIP-630; KafkaRaftLog.validateOffsetAndEpoch)."""
+        snapshots have replaced those batches. An empty log needs none while the leader's begins at
+        0. `earliest` is the end of the leader's oldest snapshot (KIP-630;
+        KafkaRaftLog.validateOffsetAndEpoch)."""
         epoch, offset = follower
         if follower == (0, 0) and log_start_offset == 0:
             return False

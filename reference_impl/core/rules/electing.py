@@ -144,8 +144,9 @@ class Electing:
             raise Refused(ErrorCode.INVALID_UPDATE_VERSION)
 
     def may_join_isr(self, broker: BrokerImage | None, broker_epoch: int) -> bool:
-        """Return whether a broker may join an ISR: it is alive, and the leader has named the
-        registered incarnation, or -1, which stands for any (KIP-841, KIP-903)."""
+        """Return whether a broker may join an ISR: it is neither fenced nor about to stop, and the
+        leader has named the registered incarnation, or -1, which stands for any (KIP-841,
+        KIP-903)."""
         if broker is None or not broker.is_active:
             return False
         return broker_epoch in (-1, broker.broker_epoch)

@@ -104,8 +104,8 @@ class Grouping:
         return assign(members, counts)
 
     def topics_have_changed(self, known_hash: int, metadata_hash: int) -> bool:
-        """Return whether a group needs a new epoch because its topics have changed: they have more
-        partitions, or were deleted and created again (KIP-848, Group epoch; KIP-1101)."""
+        """Return whether a group needs a new epoch because its topics have changed: one was created
+        or deleted, or has more partitions (KIP-848, Group epoch; KIP-1101)."""
         return metadata_hash != known_hash
 
     def newer_commit(
@@ -193,8 +193,8 @@ class Grouping:
     def check_commit_epoch(
         self, member: ConsumerMember, epoch: int, partition: TopicIdPartition
     ) -> None:
-        """Raise Refused unless the member has had the partition since the epoch that it names, so
-        that no other member can have committed for it meanwhile.
+        """Raise Refused unless the member names its current epoch, or an older one since which it
+        has had the partition, so that no other member can have committed for it meanwhile.
 
         Source: ConsumerGroup.java (validateOffsetCommit); KIP-848, KIP-1251 (an older epoch is
         accepted if the member already had the partition in it).

@@ -58,8 +58,8 @@ class Producing:
         )
 
     def check_sequence(self, partition: Partition, batch: ValidatedBatch) -> None:
-        """Raise Refused for a batch that is out of its producer's sequence, or of an old producer
-        epoch.
+        """Raise Refused for a batch that is out of its producer's sequence, of an old producer
+        epoch, or not transactional although the producer has an open transaction.
 
         Source: KIP-98; ProducerAppendInfo.java (checkProducerEpoch, checkSequence).
         """
@@ -70,9 +70,9 @@ class Producing:
         if code is not ErrorCode.NONE:
             raise Refused(
                 code,
-                f"Sequence {batch.header.base_sequence} of producer {batch.header.producer_id},"
-                f" epoch {batch.header.producer_epoch}, does not follow what"
-                f" {partition.topic}-{partition.index} has of it.",
+                f"A batch of producer {batch.header.producer_id}, epoch"
+                f" {batch.header.producer_epoch}, sequence {batch.header.base_sequence}, does not"
+                f" follow what {partition.topic}-{partition.index} has of it.",
             )
         is_open = entry.current_txn_first_offset is not None
         if is_open and not batch.header.is_transactional:

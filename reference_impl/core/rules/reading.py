@@ -43,8 +43,8 @@ class Reading:
 
     def end_of_epoch(self, partition: Partition, leader_epoch: int) -> tuple[int, int]:
         """Return the largest epoch not above the requested one, and its end offset, for
-        OffsetForLeaderEpoch. A reader's records from there on may not be in our log (KIP-101;
-        KIP-320)."""
+        OffsetForLeaderEpoch; (-1, -1) if that is unknown. A reader's records from there on may not
+        be in our log (KIP-101; KIP-320)."""
         return partition.log.end_offset_for_epoch(leader_epoch)
 
     def latest_offset(self, partition: Partition, isolation_level: int) -> int:

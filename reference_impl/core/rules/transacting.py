@@ -53,7 +53,8 @@ class Transacting:
         self, transaction: Transaction, expected: tuple[int, int] | None
     ) -> None:
         """Raise Refused for a producer that continues after an error, but whose transactional id
-        belongs to another producer id by now (KIP-360).
+        belongs to another producer id by now, unless it repeats the request that brought the new
+        one (KIP-360).
 
         Source: TransactionCoordinator.scala, prepareInitProducerIdTransit (isValidProducerId).
         """

@@ -44,11 +44,12 @@ class Shards(Generic[AnyShard]):
 
     def of(self, key: str) -> AnyShard:
         """Return the shard that keeps a key. Raise Refused if this broker does not coordinate the
-        key, or is still loading the shard."""
+        key, is still loading the shard, or could not read it."""
         return self.at(self.topic.index_of(key))
 
     def at(self, index: int) -> AnyShard:
-        """Return the shard of a partition. Raise Refused if there is none, or while it loads."""
+        """Return the shard of a partition. Raise Refused if there is none, if it is still loading,
+        or if it could not be read."""
         shard = self._shards.get(index)
         if shard is None:
             raise Refused(ErrorCode.NOT_COORDINATOR)
@@ -107,7 +108,8 @@ class Shards(Generic[AnyShard]):
         yield from shard.unloaded()
 
     def _load(self) -> Iterator[Effect]:
-        """Load the shards one after another, and let other requests have their turn in between."""
+        """Load the shards one after another, and let other requests have their turn in between.
+        Report those that cannot be read."""
         while self._to_load:
             shard = self._to_load.pop(0)
             try:
