@@ -71,7 +71,7 @@ class Broker:
 
     is_stopping = False
     """Whether this broker is shutting down. It ends as soon as other brokers lead the partitions
-    that it leads now."""
+    that it leads now, or the controller refuses that or does not answer in time."""
 
     def __init__(
         self,
@@ -287,7 +287,8 @@ class Broker:
         return self.moment.monotonic_ms
 
     def random_bytes(self, count: int) -> bytes:
-        """Return bytes drawn from the entropy of the current event, different at each call."""
+        """Return this many bytes (at most 64), drawn from the entropy of the current event and
+        different at each call."""
         return self.moment.random_bytes(count)
 
     def random_uuid(self) -> UUID:
@@ -300,8 +301,9 @@ class Broker:
         return self.connection_listeners.advertised_to(request.connection)
 
     def address_of(self, node_id: int, lane: Lane) -> Endpoint | None:
-        """Return another node's address: a controller's as configured, a broker's as it has
-        registered (KIP-595, KIP-631). Return None if it is unknown."""
+        """Return another node's address for requests of this lane: on lanes to controllers, the one
+        that the quorum knows; on others, the one with which the broker has registered (KIP-595,
+        KIP-631). Return None if it is unknown."""
         if lane in (Lane.CONTROLLER, Lane.QUORUM, Lane.METADATA):
             return self.quorum.endpoint_of(node_id)
         broker = self.image.brokers.get(node_id)
@@ -369,7 +371,8 @@ class Broker:
     # --- partitions ---------------------------------------------------------------------------
 
     def led_partition(self, name: str, topic_id: UUID | None, index: int) -> Partition:
-        """Return the partition, which this broker leads, or raise Refused with the reason."""
+        """Return the partition, which this broker leads, or raise Refused with the reason. An empty
+        `name` means the topic with `topic_id`."""
         return self.replicas.led(self.image, name, topic_id, index)
 
     def topic_configs(self, topic: TopicImage) -> Mapping[str, str]:
@@ -377,7 +380,7 @@ class Broker:
         return {**self.config.topic_defaults, **topic.configs}
 
     def start(self) -> Iterator[Effect]:
-        """Report what recovery found, and start the timers of groups and transactions."""
+        """Report what recovery found, and start the timers of transactions."""
         yield from reports(self.logs)
         for note in self.quorum.log.snapshots.notes:
             yield Report(note)
@@ -385,7 +388,8 @@ class Broker:
 
     def stop(self) -> None:
         """Shut down cleanly: write everything to disk, and last the file that marks a clean
-        shutdown."""
+        shutdown, unless the next start must check the logs. Raise StorageError if the disk
+        fails."""
         for key in self.replicas.leaving():
             self.replicas.remove(key)
         self.logs.close(broker_epoch=self.broker_epoch)

@@ -56,7 +56,7 @@ def live(broker: Broker) -> Iterator[Effect]:
                 yield Later(min(interval_ms, RETRY_MS) if is_fenced else interval_ms)
         except Refused as refused:
             # Another process may still be this broker, or the controller may not answer.
-            yield Report(f"broker {broker.node_id} is not in the cluster yet: {refused}")
+            yield Report(f"broker {broker.node_id} is not in the cluster: {refused}")
             if deadline_ms is not None and broker.monotonic_ms >= deadline_ms:
                 yield Stop(
                     f"broker {broker.node_id} could not register within {timeout_ms} ms"

@@ -97,7 +97,8 @@ class ConnectionClosed(Event):
 
 @dataclass(slots=True)
 class Answered(Event):
-    """The answer to an Ask. `body` is None when none was expected and the request is written."""
+    """The answer to an Ask. `body` is None when none was expected: the host then has accepted the
+    request, and may still have to write it."""
 
     request_id: int
     body: Struct | None

@@ -5,7 +5,8 @@ LogCleaner.java (CleanerThread), UnifiedLog.java (removeExpiredProducers; KIP-85
 one for checkpoints, one for retention, one for the cleaner, which also deletes the old segments of
 logs that are compacted and deleted (KIP-71), one for idle producers. A fifth, where there are
 delegation tokens, removes those that have expired. All but the cleaner's also see to the files of
-segments and partitions that are gone (LogManager.deleteLogs).
+segments and partitions that are gone (LogManager.deleteLogs); a sixth, which runs while files wait
+to be deleted, does only that.
 """
 
 from __future__ import annotations
@@ -26,18 +27,18 @@ _CHECKPOINTS, _RETENTION, _CLEANER = (TIMER,), (TIMER, "retention"), (TIMER, "cl
 _PRODUCERS, _FILES = (TIMER, "producers"), (TIMER, "files")
 _TOKENS = (TIMER, "tokens")
 _NEXT_SLICE_MS = 1
-"""The pause between two slices of cleaning, in milliseconds. Waiting requests get their turn in
-it."""
+"""The pause between two slices of work (cleaning, expired tokens), in milliseconds. Waiting
+requests get their turn in it."""
 _PAUSE = Pause()
 """The effect yielded after each partition: there may be thousands, and each may cost a sync of its
 files."""
 LEAST_INTERVAL_MS = 10
-"""The shortest interval of a timer. Kafka allows an interval of 0, but a timer of 0 ms would leave
-no time for anything else."""
+"""The shortest interval of checkpoints and of expired tokens. Kafka allows an interval of 0, but a
+timer of 0 ms would leave no time for anything else."""
 
 
 def start(broker: Broker) -> Iterator[Effect]:
-    """Set the timers of the first round of each kind of work."""
+    """Set the timers of the first round of each kind of work that is enabled."""
     yield _next_checkpoints(broker)
     yield _next_expiry(broker)
     yield SetTimer(_FILES, _NEXT_SLICE_MS)  # deletions that the last process did not finish
@@ -69,7 +70,7 @@ def fired(broker: Broker, key: TimerKey) -> Iterator[Effect]:
 def _delete_files(broker: Broker) -> Iterator[Effect]:
     """Remove the partitions that are leaving this broker, delete the files of removed segments and
     partitions whose `file.delete.delay.ms` has passed, and set a timer if other files are still to
-    be deleted later."""
+    be deleted later. Report an error of the disk instead of raising it."""
     dues_ms: list[int] = []
     try:
         for key in broker.replicas.leaving():
@@ -83,7 +84,7 @@ def _delete_files(broker: Broker) -> Iterator[Effect]:
                 dues_ms.append(due_ms)
             yield _PAUSE
     except StorageError as error:
-        yield Report(f"files that should be deleted stay until the next start: {error}")
+        yield Report(f"files that should be deleted are still there: {error}")
     if dues_ms:
         yield SetTimer(_FILES, max(min(dues_ms) - broker.now_ms, _NEXT_SLICE_MS))
 

@@ -26,7 +26,8 @@ class Moment:
         self._draws = 0
 
     def random_bytes(self, count: int) -> bytes:
-        """Return bytes drawn from the entropy of the current event, different at each call."""
+        """Return this many bytes (at most 64), drawn from the entropy of the current event and
+        different at each call."""
         self._draws += 1
         key = self._draws.to_bytes(8, "big")
         return hashlib.blake2b(self._entropy, key=key, digest_size=count).digest()

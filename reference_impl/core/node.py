@@ -71,8 +71,9 @@ class Node:
         self.apis = apis
         self.also_advertised = also_advertised or {}
         self.must_give_way: Callable[[], bool] = never
-        """The host's function that decides at each GiveWay whether other requests must have their
-        turn now. If it returns True, the host gets the effect, and sends GoOn later."""
+        """The host's function that decides at each GiveWay and Pause whether other requests must
+        have their turn now. If it returns True for a GiveWay, the host gets that effect, and sends
+        GoOn later; a Pause becomes a timer of 0 ms."""
         self.peer_addresses: dict[int, Endpoint] = {}
         """Node id -> an address that is used instead of the one known to the cluster
         (`Broker.address_of`)."""
@@ -86,9 +87,10 @@ class Node:
         return self._broker
 
     def step(self, event: Event) -> tuple[Effect, ...]:
-        """Handle one event, and resume every handler that it lets continue. Return the effects. An
-        error becomes the effect Failed, except in Started and Stopping, where it is raised. After a
-        StorageError of the event no handler is resumed."""
+        """Handle one event, resume every handler that it lets continue, and return the effects. An
+        error becomes the effect Failed, but one in handling Started or Stopping itself is raised.
+        After a StorageError of the event no handler is resumed. Raise RuntimeError before
+        Started."""
         if isinstance(event, Started):
             broker = self._broker = Broker(
                 self.config,
@@ -176,14 +178,15 @@ class Node:
                 raise ValueError(f"a node cannot handle {event}")
 
     def answer_waiting(self) -> list[Effect]:
-        """Resume every handler that need not wait any longer, and return the effects."""
+        """Resume every handler that need not wait any longer, and return the effects. Raise
+        StorageError if the disk fails in one of them."""
         effects: list[Effect] = []
         self._waiting.settle(effects)
         return effects
 
     def _handler_of(self, broker: Broker, request: Request) -> Iterator[Effect]:
         """Return the handler that answers the request. If this node does not serve it, or the
-        client is not authenticated, return one that closes the connection."""
+        client must authenticate first, return one that closes the connection."""
         outsider = broker.authentication.outside.get(request.connection)
         if outsider is not None:
             objection = outsider.objection_to(request.api_key)

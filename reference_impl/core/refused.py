@@ -37,9 +37,9 @@ class Refused(Exception):
 
 
 def coordinator_error(code: ErrorCode) -> ErrorCode:
-    """Return the error to send to a client when its coordinator could not replicate a record: one
-    that makes it retry at the same coordinator, or look for another
-    (CoordinatorOperationExceptionHelper.java)."""
+    """Return the error to send to a client when its coordinator could not replicate a record:
+    COORDINATOR_NOT_AVAILABLE after a time-out, else NOT_COORDINATOR. After either, the client looks
+    for its coordinator and tries again (CoordinatorOperationExceptionHelper.java)."""
     if code is ErrorCode.REQUEST_TIMED_OUT:
         return ErrorCode.COORDINATOR_NOT_AVAILABLE
     return ErrorCode.NOT_COORDINATOR

@@ -21,9 +21,12 @@ Buffer = bytes | bytearray | memoryview
 
 
 class StorageError(Exception):
-    """An operation on the disk failed. The message names the path and the cause.
+    """An operation on the disk failed. The message names the path and the cause. `no_space`: it
+    failed because the disk is full.
 
-    Kafka's `KafkaStorageException`: the partition goes offline and answers KAFKA_STORAGE_ERROR.
+    Kafka's `KafkaStorageException`: a partition refuses the request with KAFKA_STORAGE_ERROR, or
+    goes offline if its log cannot be opened. An error that nothing catches ends the node
+    (effects.Failed).
     """
 
     def __init__(self, path: str, cause: str, *, no_space: bool = False) -> None:
@@ -42,7 +45,8 @@ class Space:
 
 
 class File(Protocol):
-    """One file: bytes are added at its end or cut off from its end, never changed in between."""
+    """One file: bytes are added at its end or cut off from its end, never changed in between. Every
+    method may raise StorageError."""
 
     path: str
 
@@ -189,7 +193,8 @@ class MemoryStorage:
         self.generation += 1
 
     def corrupt(self, path: str, position: int, data: Buffer) -> None:
-        """Overwrite bytes in place, as a failing disk does."""
+        """Overwrite bytes in place, as a failing disk does. Raise StorageError if there is no such
+        file."""
         self._content(path).data[position : position + len(data)] = data
 
     def paths(self) -> list[str]:

@@ -2,8 +2,8 @@
 
 An administrator subscribes to metrics of clients (configurations of type CLIENT_METRICS). A client
 sends GetTelemetrySubscriptions and gets names of metrics, an interval and the id of this
-subscription; once an interval it sends PushTelemetry with its measurements under that id. When
-subscriptions change, so does the id, and the client asks again.
+subscription; once an interval it sends PushTelemetry with its measurements under that id. When what
+it should push changes, so does the id, and the client asks again.
 
 Apache Kafka passes the pushed metrics to a plugin, and advertises both APIs only if there is one.
 This broker is its own receiver: it keeps the newest measurements, RECEIVED_BYTES_MAX of them, and
@@ -152,7 +152,8 @@ class Telemetry:
             self._instances.pop(instance_id, None)
 
     def subscriptions_changed(self) -> None:
-        """Give each client a new subscription id with its next request."""
+        """Determine again what each client should push, at its next request. Its subscription id
+        changes if its metrics or its interval do."""
         self._version += 1
 
     def parse_changes(self, request: Request) -> Iterator[Effect]:
@@ -187,8 +188,8 @@ class Telemetry:
 
     def asked(self, request: Request) -> Instance:
         """Return the client instance with the metrics that it should push; a client whose id is
-        zero gets a random one. Raise Refused(THROTTLING_QUOTA_EXCEEDED) if it asks before its
-        interval has passed."""
+        zero gets a random one. Raise Refused(THROTTLING_QUOTA_EXCEEDED) if it may not ask yet
+        (`Instance.may_ask`)."""
         given = request.body.client_instance_id
         instance = self._instance(given if given.int else self._moment.random_uuid(), request)
         if not instance.may_ask(self._moment.monotonic_ms):
@@ -197,9 +198,9 @@ class Telemetry:
         return instance
 
     def pushed(self, request: Request) -> Instance:
-        """Store the metrics that a client sends, and return the client. Raise Refused if the push
-        is wrong, and keep the code as the client's last error, which decides when it may ask
-        again."""
+        """Store the metrics that a client sends, if any, and return the client. Raise Refused if
+        the push is wrong or too early, and keep the code as the client's last error, which decides
+        when it may ask again."""
         body = request.body
         if body.client_instance_id in RESERVED_IDS:
             raise Refused(ErrorCode.INVALID_REQUEST)
@@ -286,7 +287,7 @@ class Telemetry:
 
     def _attributes(self, request: Request) -> dict[str, str]:
         """Return the client's attributes that patterns are matched against, except for the client
-        instance id."""
+        instance id. Leave out those that are empty or longer than ATTRIBUTE_MAX."""
         name, version = self._software.get(request.connection, _NO_SOFTWARE)
         found = {
             "client_id": request.client_id or "",

@@ -147,7 +147,7 @@ def _remove_files(broker: BrokerState) -> Iterator[Effect]:
         for _ in broker.logs.delete_due_partitions(broker.now_ms):
             yield Pause()
     except StorageError as error:
-        yield Report(f"files that should be deleted stay until the next start: {error}")
+        yield Report(f"files that should be deleted are still there: {error}")
 
 
 def _coordinate(broker: BrokerState, topic: str, indexes: Iterable[int]) -> None:

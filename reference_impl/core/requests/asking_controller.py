@@ -28,8 +28,9 @@ def ask_controller(
     broker: Broker, api_key: ApiKey, body: Struct, timeout_ms: int
 ) -> Generator[Effect, Any, Struct]:
     """Send a request to the active controller, and return its answer, which may hold an error. Send
-    it again after NOT_CONTROLLER and after a lost connection. Raise Refused(REQUEST_TIMED_OUT) if
-    no answer has come in time, and Unanswered if the controller does not support the request."""
+    it again after NOT_CONTROLLER, after a lost connection, and if no answer has come within
+    REQUEST_TIMEOUT_MS. Raise Refused(REQUEST_TIMED_OUT) if none has come within timeout_ms, and
+    Unanswered(UNSUPPORTED_VERSION) if the controller does not support the request."""
     end_ms = broker.monotonic_ms + timeout_ms
     why = "no controller is known"
     while (left_ms := end_ms - broker.monotonic_ms) > 0:
@@ -50,5 +51,5 @@ def ask_controller(
                 why = str(unanswered)
         yield Later(min(RETRY_BACKOFF_MS, end_ms - broker.monotonic_ms))
     raise Refused(
-        ErrorCode.REQUEST_TIMED_OUT, f"no controller answered within {timeout_ms} ms: {why}"
+        ErrorCode.REQUEST_TIMED_OUT, f"no active controller answered within {timeout_ms} ms: {why}"
     )

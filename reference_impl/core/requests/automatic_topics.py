@@ -74,8 +74,9 @@ def create_topic(
     replication_factor: int = BY_DEFAULT,
     configs: Mapping[str, str | None] | None = None,
 ) -> None:
-    """Request a new topic from the controller. It exists once its records are committed, after this
-    function has returned. Raise Refused if this node already knows that it may not be created."""
+    """Request a new topic from the controller. It exists once its records are committed: at once if
+    this node is the only voter, else after this function has returned. Raise Refused if this node
+    already knows that it may not be created, and StorageError if its controller cannot write it."""
     if broker.quorum.active_epoch is None:
         wanted = REQUEST.struct(
             "CreatableTopic",

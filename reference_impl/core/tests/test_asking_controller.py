@@ -91,7 +91,7 @@ def test_without_an_active_controller_the_question_ends_in_time(
     election.ask()
     election.cluster.run(10 * TIMEOUT_MS)
     ((at_ms, said),) = election.outcomes
-    assert said.startswith("REQUEST_TIMED_OUT: no controller answered within 1000 ms: ")
+    assert said.startswith("REQUEST_TIMED_OUT: no active controller answered within 1000 ms: ")
     assert at_ms == TIMEOUT_MS
 
 

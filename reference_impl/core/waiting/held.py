@@ -57,7 +57,8 @@ def held(broker: Broker, handler: Iterator[Effect]) -> Iterator[Effect]:
 
 def hold(broker: Broker, answer: Respond, read: dict[Partition, int]) -> None:
     """Post the work that sends an answer once the partitions in `read` are replicated up to their
-    current log end. `read` has the leader epoch in which each was read."""
+    current log end, or refuses the request after offsets.commit.timeout.ms. `read` has the leader
+    epoch in which each was read."""
     timeout_ms = broker.config.number(TIMEOUT)
     waits = [
         Replicated(each.topic, each.index, each.log.log_end_offset, timeout_ms) for each in read

@@ -116,8 +116,8 @@ class Peers:
             link.withdraw(query)
 
     def answered(self, request_id: int, body: Struct | None) -> list[Effect]:
-        """Pass a response (None: the request has none and is written) to the link that waits for
-        it. Return the effects for the host."""
+        """Pass a response (None: the request has none, and the host has accepted it) to the link
+        that waits for it. Return the effects for the host."""
         self._links.answered(request_id, body)
         return self._taken()
 

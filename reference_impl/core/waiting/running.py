@@ -111,7 +111,7 @@ class Waiting:
 
     def settle(self, effects: list[Effect]) -> None:
         """Run everything that the event has made possible, such as waiting handlers and the node's
-        own requests, until nothing is left."""
+        own requests, until nothing is left. Raise only StorageError."""
         purgatory, outbox = self._broker.purgatory, self._broker.outbox
         while True:
             if purgatory.changed:

@@ -103,8 +103,8 @@ class Outbox:
         self._numbers = count(1)
 
     def post(self, name: str, handler: Iterator[Effect]) -> None:
-        """Run a handler at the end of the step. Drop it if one of this name is posted, running or
-        waiting."""
+        """Run a handler at the end of the step. Drop it if one of this name is already posted, or
+        waits when its turn comes."""
         self.posted.setdefault(name, handler)
 
     def post_each(self, names: Iterable[str], post: Callable[[str], None]) -> None:
