@@ -23,7 +23,8 @@ SCHEME = "sc://"
 PORT = 15002
 """The default of spark.connect.grpc.binding.port."""
 ANSWER_WITHIN_S = 10
-"""The seconds to wait for a server's first answer. (PySpark itself would retry for minutes.)"""
+"""The seconds to wait until a server accepts a connection. (PySpark itself would retry for
+minutes.)"""
 MODE = "SPARK_CONNECT_MODE_ENABLED"
 
 NEEDED = {
@@ -66,7 +67,7 @@ def hindrance(url: str) -> str | None:
     except ValueError:
         host, port = None, 0
     if not host:
-        return f"Spark master {url!r} is not sc://host:port"
+        return f"Spark master {url!r} must be sc://host:port"
     try:
         socket.create_connection((host, port), ANSWER_WITHIN_S).close()
     except OSError as error:

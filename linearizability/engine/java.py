@@ -45,8 +45,8 @@ def java_environment() -> dict[str, str]:
 
 @lru_cache(None)
 def _release(java: Path) -> int | None:
-    """Return 17 for "17.0.15", 8 for "1.8.0_402", and None if the Java is not there or does not
-    run. Wait for the answer up to _ANSWER_WITHIN_S."""
+    """Return 17 for "17.0.15", 8 for "1.8.0_402", and None if the Java is not there, does not run,
+    or does not tell its release within _ANSWER_WITHIN_S."""
     if not java.is_file():
         return None
     try:

@@ -26,9 +26,9 @@ from linearizability.reads.waiting import waiting
 from linearizability.verdict import Anomaly, CheckerVerdict, Validity
 
 MAX_ANOMALIES = 100
-"""The most anomalies of one checker and kind in a verdict, the first by place and operations, but
-before them those that the largest error of a clock is needed to explain. The limit is per kind,
-since an excuse for one kind (`clocks`) must see the other kinds."""
+"""The most anomalies of one checker and kind in a verdict: those come first that only a large error
+of a clock can explain, then the first by place and operations. The limit is per kind, since an
+excuse for one kind (`clocks`) must see the other kinds."""
 
 ANOMALY, JUDGED, NEED, ERROR = "anomaly", "judged", "need", "error"
 _COLUMNS: dict[str, Any] = {

@@ -50,8 +50,9 @@ appender.stderr.layout.pattern = spark: %p %c{1}: %m%n
 
 
 class SparkError(HistoryError):
-    """Spark cannot be used on this machine. The message is one sentence with what to do. (Commands
-    treat it like a history that cannot be judged: exit status 2.)"""
+    """Spark cannot be used: on this machine, with this master, or on its executors. The message is
+    one sentence with what to do. (Commands treat it like a history that cannot be judged: exit
+    status 2.)"""
 
 
 class _Current:
@@ -89,7 +90,7 @@ def _end(session: SparkSession) -> None:
 def _start(master: str) -> SparkSession:
     if not master.startswith(("local", "spark://", connect.SCHEME)):
         raise SparkError(
-            f"Spark master {master!r} is not local[…], spark://host:port or sc://host:port"
+            f"Spark master {master!r} must be local[…], spark://host:port or sc://host:port"
         )
     if find_spec("pyspark") is None:
         raise SparkError(f"pyspark is not installed; {connect.MEND}")
@@ -153,7 +154,10 @@ def _send_kernels(session: SparkSession, scratch: Path) -> None:
         session.addArtifacts(str(_shipped_kernels(scratch)), pyfile=True)
         problem = complaint(_asked(session))
     except Exception as error:  # above all a worker whose Python is of another version
-        problem = f"the executors cannot run the kernels ({_first_line(error)})"
+        problem = (
+            f"the executors cannot run the kernels ({_first_line(error)}); give them the release"
+            " of Python of this machine, or use --engine local"
+        )
     if problem is not None:
         _end(session)
         raise SparkError(problem)

@@ -96,7 +96,7 @@ class History:
         return group_evidence(with_topic_ids(rows, known)).rechunk()
 
     def of_requests(self) -> pl.DataFrame:
-        """Return `fencing_evidence.of_requests`, computed on the driver: it has only a few rows for
+        """Return `evidence.fencing.of_requests`, computed on the driver: it has only a few rows for
         each transaction."""
         rows = self._source.lazy(COLUMNS_READ)
         return of_requests(with_topic_ids(rows, topic_ids(rows))).collect()
@@ -222,7 +222,7 @@ def reader_evidence(history: History, paused: pl.DataFrame, stale_after_ns: int)
 
 def _first_cause(error: Exception) -> str:
     """Return the last line of an error's text that names an Error or Exception, else its last line,
-    else its type: the cause, without its stack."""
+    else its type: the cause, without its stack, cut to 300 characters."""
     text = [line.strip() for line in str(error).splitlines() if line.strip()]
     telling = [line for line in text if "Error" in line or "Exception" in line]
     return (telling or text or [type(error).__name__])[-1][:300]

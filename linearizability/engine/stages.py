@@ -264,7 +264,7 @@ def keep_within(spans: cycles.Spans, tables: Tables) -> Iterator[Chunk]:
 
 
 def keep_ends(txns: Sequence[int], position: int, rows: pl.DataFrame) -> Iterator[Chunk]:
-    """Yield the rows that end these transactions."""
+    """Yield all rows of these transactions, among them their ends."""
     yield from packed(rows.filter(pl.col("txn").is_in(txns)), END, position=position)
 
 

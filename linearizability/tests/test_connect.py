@@ -47,7 +47,7 @@ def test_a_server_that_does_not_answer_is_named() -> None:
 @pytest.mark.needs("spark-connect")
 @pytest.mark.parametrize("url", ["sc://", "sc://:15002", "sc://host:many"])
 def test_a_url_that_is_none_is_refused(url: str) -> None:
-    assert connect.hindrance(url) == f"Spark master {url!r} is not sc://host:port"
+    assert connect.hindrance(url) == f"Spark master {url!r} must be sc://host:port"
 
 
 def test_packages_that_are_missing_are_named(monkeypatch: pytest.MonkeyPatch) -> None:

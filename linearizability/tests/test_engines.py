@@ -98,7 +98,7 @@ def test_a_spark_job_that_dies_is_unknown_with_its_reason(
 
 
 def test_a_master_that_is_none_is_refused_in_one_sentence(planted: Path) -> None:
-    with pytest.raises(SparkError, match=r"'yarn' is not local\[…\], spark://host"):
+    with pytest.raises(SparkError, match=r"'yarn' must be local\[…\], spark://host"):
         check(planted, engine="spark", spark_master="yarn")
     spark_session(MASTER)
 
