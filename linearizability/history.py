@@ -115,7 +115,8 @@ def history_file(path: Path) -> Path:
 
 
 def rows_in(path: Path) -> int:
-    """Return the row count of the history under `path`. Raise HistoryError if there is none."""
+    """Return the row count of the history under `path`. Raise HistoryError if there is none, or if
+    its file is not complete."""
     return parquet.rows_in(history_file(path))
 
 

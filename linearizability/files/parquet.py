@@ -118,4 +118,7 @@ def _begins_as_parquet(file: Path) -> bool:
 def _require_rows(file: Path, opened: pq.ParquetFile, count: int) -> None:
     found = sum(batch.num_rows for batch in opened.iter_batches(batch_size=BATCH_ROWS))
     if found != count:
-        raise HistoryError(f"{file}: damaged: holds {found} rows, but says that it has {count}")
+        raise HistoryError(
+            f"{file}: damaged: holds {found} rows, but says that it has {count}; "
+            "copy it again from where it was written, or run again"
+        )

@@ -121,7 +121,9 @@ def _imported(path: Path) -> Rows:
     if isdir(path):  # False where Path.is_dir raises, such as for a forbidden path
         found = [path / name for name in FILES_OF_A_RUN if (path / name).is_file()]
         if not found:
-            raise HistoryError(f"{path}: holds neither {' nor '.join(FILES_OF_A_RUN)}")
+            raise HistoryError(
+                f"{path}: holds neither {' nor '.join(FILES_OF_A_RUN)}; give the history's file"
+            )
         path = found[0]
     made = Import(str(path))
     with without_collection():

@@ -62,7 +62,7 @@ def _require_text(file: BinaryIO, path: Path) -> None:
 
 
 def _no_text(path: Path, byte: int) -> HistoryError:
-    return HistoryError(f"{path}: byte {byte} is not UTF-8 text")
+    return HistoryError(f"{path}: byte {byte} is not UTF-8 text; convert the file to UTF-8")
 
 
 @contextmanager
