@@ -32,8 +32,8 @@ class Bounds:
 
     @staticmethod
     def stated(stated: Mapping[str, Any], **more: float | None) -> Bounds:
-        """Return the bounds that a run's facts state, overridden by those that `more` gives. Raise
-        ValueError naming an unknown bound, or one that is not a number from 0 up."""
+        """Return the bounds that a run's facts state, overridden by those of `more` that are not
+        None. Raise ValueError naming an unknown bound, or one that is not a number from 0 up."""
         given = {**stated, **{name: value for name, value in more.items() if value is not None}}
         known = {field.name for field in fields(Bounds)}
         for name, value in given.items():

@@ -60,10 +60,11 @@ def check(
     """Return the verdict of all checkers on a run directory or a history file. engine: "local"
     (polars), "spark", or "auto": spark if a master is named or the history is large, else local
     (see `chosen_engine`). named_by_workload: checkers that must have judged something.
-    history_format: "touchstone", "jepsen", or "auto", which decides by the suffix. bounds: what the
-    run promised beyond correctness. grouped: whether to group the anomalies by cause and describe
-    each group (`stories`). Raise HistoryError if there is no valid history under `path`, or if the
-    engine is not available."""
+    history_format: "touchstone", "jepsen", that of a plugin's importer, or "auto", which decides by
+    the suffix and asks the plugins' importers. bounds: what the run promised beyond correctness.
+    grouped: whether to group the anomalies by cause and describe each group (`stories`). Raise
+    HistoryError if there is no valid history under `path`, or if the engine or the format is
+    unknown or not available."""
     with imported(Path(path), history_format) as file:
         verdict = _check(file, engine, spark_master, named_by_workload, bounds)
         return in_groups(verdict, file) if grouped else verdict

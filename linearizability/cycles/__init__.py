@@ -2,5 +2,5 @@
 search the whole graph.
 
 `evidence`: rows, partition by partition, and how the transactions ended. `graph`: components and
-shortest cycles. The property itself is `checkers/write_cycles.py`.
+shortest cycles. The property itself is `guarantees/write_cycles/rule.py`.
 """

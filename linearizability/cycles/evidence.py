@@ -5,7 +5,7 @@ them (`ends`); the rows that `Scope.RUN` judges are:
 
 - `read`: transaction `reader` received a record of `txn` before it requested its own commit;
 - `end`: when the commit of `txn` was first requested, and when it was first acknowledged;
-- `given`: the number of reads (`value`).
+- `given`: the number of all reads (`value`), also those that are not kept.
 
 Only reads that can be part of a cycle are kept, in a correct history hardly any. Each transaction
 has an instant: when its commit was acknowledged, else when it was asked for, else never. Real time
@@ -57,8 +57,8 @@ Spans = np.ndarray[Any, np.dtype[np.int64]]
 
 
 def run_evidence(events: pl.LazyFrame) -> pl.LazyFrame:
-    """Return the reads and ends of transactions as rows of COLUMNS, from a whole resolved
-    history."""
+    """Return rows of COLUMNS from a whole resolved history: the reads that may be part of a cycle,
+    the ends of their transactions, and the number of all reads."""
     reads = reads_between(events)
     instants = collect(reads.select(INSTANTS))
     spans = spans_of(instants.filter(LEADS_BACK))

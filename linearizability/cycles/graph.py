@@ -22,7 +22,8 @@ from typing import Any
 import numpy as np
 
 STEPS_MAX = 2_000_000
-"""The most edges to follow in the search for the shortest cycle of one component."""
+"""About the most edges to follow in the search for the shortest cycle of one component; the first
+of its searches is always completed."""
 NEVER = np.iinfo(np.int64).max
 
 Numbers = np.ndarray[Any, np.dtype[np.int64]]
@@ -61,8 +62,8 @@ class Component:
 def shortest_cycles(graph: Graph) -> list[list[int]]:
     """Return a shortest cycle of every component that is connected by reads alone. Then return one
     of every component that is connected only by reads and real time together, and shares no
-    transaction with the former. A cycle lists its transactions in order (see `shortest_cycle` for
-    where it begins)."""
+    transaction with the former. A cycle lists its transactions in order; `shortest_cycle` says
+    where it begins, and when it may not be the shortest of all."""
     by_reads = list(components(graph, real_time=False))
     seen = {member for component in by_reads for member in component.members}
     added = [

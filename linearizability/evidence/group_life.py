@@ -310,7 +310,8 @@ def _longest_without_a_poll(members: pl.DataFrame, polls: pl.DataFrame) -> int:
 
 
 def _told(text: str) -> Any:
-    """Return the settings in a JSON text, or an empty dict if it is not valid JSON."""
+    """Return the value of a JSON text, usually a dict of settings, or an empty dict if the text is
+    not valid JSON or nested too deep."""
     try:
         return json.loads(text)
     except (ValueError, RecursionError):

@@ -55,7 +55,7 @@ MAY_COMMIT = pl.col("told").fill_null(UNASKED).is_in([TOLD_COMMIT, UNKNOWN])
 
 
 def offsets_told(events: pl.LazyFrame) -> pl.LazyFrame:
-    """Return evidence of the kinds IN_FORCE and NOT_IN_FORCE (`transaction_evidence.COLUMNS`)."""
+    """Return evidence of the kinds IN_FORCE and NOT_IN_FORCE (`evidence.transactions.COLUMNS`)."""
     commits = commits_of_groups(events)
     answers = answers_of_groups(events)
     certain = with_last(answers, last_of(commits.filter(IS_CERTAIN)))

@@ -13,7 +13,7 @@ Computed partition by partition (`transaction_evidence`), then judged transactio
 - `unmarked`: no marker follows it, though the last stable offset had passed it;
 - `joined`: it was appended after the end of its transaction had been acknowledged;
 - `unsent`: its client had failed to send it when it committed the transaction;
-- `in_force`, `not_in_force`: of offsets, what the group was told (`offset_evidence`).
+- `in_force`, `not_in_force`: of offsets, what the group was told (`offsets_told`).
 
 Only records that prove something are included: acknowledged under acks=all with an offset, sent
 once, at or above the log start; for `lacking`, also records of unknown offset.

@@ -129,7 +129,7 @@ def _now(records: Sequence[Record], scene: Scene) -> Iterator[tuple[tuple[str, i
 
 def arrows_of(operations: Iterable[list[Row]]) -> Iterator[Arrow]:
     """Yield an arrow for each dependency of one transaction on another: it was given a record of
-    the other, or its commit was asked for after the other's had been acknowledged."""
+    the other; or else its commit was asked for after the other's had been answered."""
     rows = [row for operation in operations for row in operation]
     sent = {
         (row["topic"], row["partition"], row["value"]): row

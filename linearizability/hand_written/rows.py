@@ -58,7 +58,8 @@ def END(f: str, txn: int, **more: Any) -> Row:
 
 
 def WHOLE(high_watermark: int | None, **more: Any) -> Row:
-    """Return a whole raw read of the partition."""
+    """Return the row that ends a whole raw read of the partition by process 9, with this high
+    watermark (None: it is not told)."""
     own = {"f": F.READ_ALL.value, "log_start": 0, "high_watermark": high_watermark, "process": 9}
     return PLACE | own | {"isolation": "read_uncommitted", "client": "raw"} | more
 

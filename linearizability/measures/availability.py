@@ -77,8 +77,8 @@ class Recovery:
 @dataclass(frozen=True)
 class Served:
     """The service of one role: producers, readers, or a group. seconds: the time from its first
-    request to its last; gap_s: how many of those seconds are in gaps, without those below
-    GAP_NS."""
+    request to the end of its last; gap_s: how many of those seconds are in gaps, without those
+    below GAP_NS."""
 
     seconds: float
     gap_s: float
@@ -92,10 +92,10 @@ class Served:
 @dataclass(frozen=True)
 class Availability:
     """The availability that the clients of a run saw before the final phase. operations, failed:
-    requests, and those without success. asked_until_s: the time of the last request of all.
-    seconds: the time from the first request to the last. roles: producers, readers, and each group
-    by its name; a gap of readers begins when a record of their topic is acknowledged after the last
-    one that they received."""
+    requests, and those without success. asked_until_s: the time at which the last request of all
+    ended. seconds: the time from the first request to the end of the last. roles: producers,
+    readers, and each group by its name; a gap of readers begins when a record of their topic is
+    acknowledged after the last one that they received."""
 
     operations: int
     failed: int

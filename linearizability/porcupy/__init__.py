@@ -60,9 +60,9 @@ def check(
     `html` is given for a model in Python, or if the executable finds the request invalid, for
     example because it has no such model.
 
-    A search that runs out of time or memory, or crashes, is UNKNOWN, never a pass. `html`: the file
-    for a drawing of the first INVALID partition (only with the executable, and up to 2,000
-    operations). `annotations`: the faults that it shows.
+    A search that runs out of time or memory, crashes, or has no executable is UNKNOWN, never a
+    pass. `html`: the file for a drawing of the first INVALID partition (only with the executable,
+    and up to 2,000 operations). `annotations`: the faults that it shows.
     """
     if timeout_s <= 0 or memory_mib <= 0:
         raise ValueError("check: timeout_s and memory_mib must be positive")

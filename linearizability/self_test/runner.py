@@ -55,7 +55,8 @@ class SelfTest:
     planted: Counter[str] = field(default_factory=Counter)
     caught: Counter[str] = field(default_factory=Counter)
     problems: list[str] = field(default_factory=list)
-    """One sentence for each false alarm and each anomaly that was missed."""
+    """A sentence for each anomaly that was missed, for each checker that did not finish, and for
+    false alarms, up to three of a checker in each batch of histories."""
 
     def add(self, more: SelfTest) -> None:
         """Add the results of other seeds."""
