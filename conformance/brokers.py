@@ -84,13 +84,14 @@ class Brokers:
         self._by_address.clear()
 
     def at_end(self, action: Callable[[], object]) -> None:
-        """Run this action when the case is over, for example to leave a group. An error of the
-        action does not change the case's result."""
+        """Run this action when the case is over, for example to leave a group, unless earlier
+        actions have taken more than AT_END_S. An error of the action does not change the case's
+        result."""
         self._at_end.append(action)
 
     def close(self) -> None:
-        """Run the actions of `at_end`, as far as the time for them suffices, and close every
-        connection."""
+        """Run the actions of `at_end`, as long as AT_END_S are not over (HURRIED_TIMEOUT_S if the
+        examination must end now), and close every connection."""
         deadline = time.monotonic() + (HURRIED_TIMEOUT_S if PATIENCE.is_hurried else AT_END_S)
         for action in self._at_end:
             if time.monotonic() > deadline:

@@ -2,7 +2,8 @@
 requirement.
 
 `@case` states the API, the versions, the citation and the catalogue id. The possible results are
-pass, fail and unsupported (the target does not advertise what the case needs).
+pass, fail and unsupported (the target does not advertise, or its owner does not allow, what the
+case needs).
 """
 
 from __future__ import annotations
@@ -56,7 +57,8 @@ class Deviation(AssertionError):
 
 
 class Unsupported(Exception):
-    """The target does not advertise what the case needs: neither a pass nor a fail."""
+    """The case cannot be judged, which is neither a pass nor a fail: the target does not advertise
+    what it needs, a setting forbids it, or the terms of the examination do."""
 
 
 def case(

@@ -103,8 +103,9 @@ class Connection:
     def send(
         self, api: str, version: int, body: Struct, *, client_id: str | None = "touchstone"
     ) -> int:
-        """Send a request without waiting, and return its correlation id. Raise Unsupported if the
-        terms of the examination forbid it."""
+        """Send a request without waiting for its response, and return its correlation id. Raise
+        Unsupported if the terms of the examination forbid it, NoAnswer if the target does not read
+        it in time, and ConnectionError if the connection has ended."""
         if api == "Metadata" and body.topics and (version < 4 or body.allow_auto_topic_creation):
             TERMS.require("produce", "Metadata that may create topics")
         correlation_id = next(_CORRELATION)
@@ -233,7 +234,8 @@ class Connection:
 
     def note_unread(self) -> None:
         """Read the answers that have arrived and that nobody has waited for, and remember their
-        errors (`REFUSALS`). Wait for none."""
+        errors (`REFUSALS`). Wait for each no longer than UNREAD_TIMEOUT_S until it begins, and
+        HURRIED_TIMEOUT_S until it is complete."""
         while self._unanswered:
             try:
                 self.socket.settimeout(UNREAD_TIMEOUT_S)
@@ -245,7 +247,8 @@ class Connection:
             self._note_answer_after(first)
 
     def _note_answer_after(self, first: bytes) -> None:
-        """Read the rest of an answer that nobody has waited for, and remember its errors."""
+        """Read the rest of an answer that nobody has waited for, and remember its errors. Do
+        without them if it cannot be decoded, or is not complete within HURRIED_TIMEOUT_S."""
         _, api, version, body = self._unanswered.popleft()
         deadline = time.monotonic() + HURRIED_TIMEOUT_S
         with suppress(ConnectionClosed, OSError, Malformed, struct.error):
@@ -279,7 +282,8 @@ class Connection:
 
 
 def _connected(to: Endpoint, timeout_s: float) -> socket.socket:
-    """Return an open connection. Raise NoAnswer if nobody accepts it in time."""
+    """Return an open connection. Raise NoAnswer if nobody accepts it in time, and OSError if it is
+    refused."""
     bound_s = PATIENCE.timeout_s(CONNECTING, timeout_s)
     try:
         return connect(to, bound_s)
@@ -289,8 +293,8 @@ def _connected(to: Endpoint, timeout_s: float) -> socket.socket:
 
 
 def note_unread_answers() -> None:
-    """Remember the errors of all answers that the running case has not read: one of them may be
-    the reason of its failure."""
+    """Remember the errors of the answers that have arrived and that the running case has not read:
+    one of them may be the reason of its failure."""
     for connection in list(_OPEN):
         connection.note_unread()
 

@@ -160,7 +160,7 @@ class Wire(Brokers):
 
     def wait_for_topic(self, name: str, partitions: int) -> Topic:
         """Wait until the Metadata of every broker shows a leader for each partition, and each
-        leader serves it.
+        leader serves it; return the topic. Raise Deviation if that takes too long.
 
         A broker may show a new topic in Metadata a moment before its log can be read (seen on
         Apache Kafka 4.3.1); without the wait a case would take that for the target's answer.
@@ -188,7 +188,7 @@ class Wire(Brokers):
 
     def delete_topic(self, topic: Topic) -> None:
         """Delete a topic and wait until Metadata of no broker knows it. Raise Deviation if the
-        target refuses."""
+        target refuses, or if that takes too long."""
         state = part("DeleteTopics", "DeleteTopicState", name=topic.name)
         answer = self.call(
             "DeleteTopics", topics=[state], topic_names=[topic.name], timeout_ms=20_000
@@ -242,7 +242,7 @@ class Wire(Brokers):
         return self.addresses[0]
 
     def connect_to_leader(self, topic: Topic, partition: int = 0) -> Connection:
-        """Open an additional connection to a partition's leader."""
+        """Open an additional connection to the broker that `leader` chooses."""
         return self.connect(address=self.leader_address(topic, partition))
 
     # --- produce and fetch ------------------------------------------------------------------------
@@ -377,7 +377,8 @@ class Wire(Brokers):
         return found
 
     def values(self, topic: Topic, *, partition: int = 0) -> list[bytes | None]:
-        """Return the value (None: null) of every data record of a partition, in offset order."""
+        """Return the value (None: null) of every data record of a partition, aborted ones too, in
+        offset order."""
         return [
             record.value
             for batch in self.batches(topic, partition=partition)

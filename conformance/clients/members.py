@@ -65,7 +65,8 @@ def coordinator(wire: Wire, key: str, key_type: int = GROUP) -> tuple[str, int]:
 
 def beside(wire: Wire, key: str, key_type: int = GROUP) -> str:
     """Return the name of another group (or transactional id) with the same coordinator, so that one
-    request may name both: a coordinator knows only its own groups. Try new names until one fits."""
+    request may name both: a coordinator knows only its own groups. Try new names until one fits;
+    raise Deviation if none does in time."""
     here, prefix = coordinator(wire, key, key_type), key.partition("-")[0]
     name: str = eventually(
         lambda: wire.new_name(prefix),
@@ -76,7 +77,8 @@ def beside(wire: Wire, key: str, key_type: int = GROUP) -> str:
 
 
 def group_connection(wire: Wire, group: str) -> Connection:
-    """Open a connection to a group's coordinator, once it serves the group."""
+    """Open a connection to a group's coordinator, and return it once the coordinator serves the
+    group. Raise Deviation if that takes too long."""
     connection = wire.connect(address=coordinator(wire, group))
     eventually(
         lambda: described(connection, wire, group).error_code,
@@ -287,7 +289,8 @@ class Member:
 
 def rebalanced(first: Member, *others: Member) -> list[Member]:
     """Let the others join the group of `first`, which is a member already, so that all are in one
-    new generation. Return them, the leader first. The assignment is still to be sent."""
+    new generation. Return them, the leader first. The assignment is still to be sent. Raise
+    Deviation if the rebalance does not begin in time."""
     for count, member in enumerate(others, start=2):
         member.begin_to_join()
         first.wait_for_members(count)

@@ -128,8 +128,8 @@ class ShareMember:
         return answer
 
     def join(self) -> None:
-        """Join, and send heartbeats until all partitions of the topics are assigned. The member
-        leaves when the case is over."""
+        """Join, and send heartbeats until all partitions of the topics are assigned. Raise
+        Deviation if that takes too long. The member leaves when the case is over."""
         self.learn(self.try_to_join())
         self.wire.at_end(lambda: self.try_to_beat(member_epoch=LEAVE))
         wanted = partitions_of(*self.topics)
@@ -193,11 +193,12 @@ class ShareMember:
         )
 
     def acquire(self, **changed: Any) -> list[Acquired]:
-        """Fetch until the leader returns records of the first topic; return the acquired ranges."""
+        """Fetch until the leader returns records of the first topic; return the acquired ranges.
+        Raise Deviation if it returns none in time."""
         return self.acquire_values(**changed).runs
 
     def acquire_values(self, **changed: Any) -> Fetched:
-        """Fetch until the leader returns records; return the whole content."""
+        """Fetch as `acquire` does; return the whole content."""
         found: Fetched = eventually(
             lambda: self.fetch(**changed), lambda f: f.runs, "records are acquired"
         )
@@ -233,7 +234,7 @@ class ShareMember:
         expect([row.error_code for row in rows], [error], "error of the partition")
 
     def close_session(self) -> None:
-        """Close the share session, which releases the acquired records."""
+        """Close the share session, which must succeed; that releases the acquired records."""
         answer = self.try_to_acknowledge(share_session_epoch=CLOSE_SESSION, topics=[])
         expect(answer.error_code, ErrorCode.NONE, "error of closing the session")
         self.session_epoch = 0
@@ -293,7 +294,7 @@ def send(wire: Wire, topic: Topic, *values: bytes) -> None:
 
 def set_group(wire: Wire, group: str, configs: Mapping[str, str]) -> None:
     """Set configurations of a group, and wait until every broker reports them. Do nothing without
-    any. Fail if that is refused."""
+    any. Fail if that is refused or takes too long."""
     if not configs:
         return
     api = "IncrementalAlterConfigs"

@@ -53,8 +53,8 @@ class Producer:
 
     def try_to_init(self, version: int | None = None, **changed: Any) -> Struct:
         """Send InitProducerId (by default the newest version), repeat it while the coordinator is
-        busy, and return the response, whatever it says; do not adopt its id. Raise Unsupported if
-        the broker does not allow the usual time-out."""
+        busy, and return the response, whatever it says; do not adopt its id. Raise Deviation if it
+        stays busy, and Unsupported if the broker does not allow the usual time-out."""
         fields: dict[str, Any] = {
             "transactional_id": self.transactional_id,
             "transaction_timeout_ms": 60_000,
@@ -91,7 +91,7 @@ class Producer:
         self, topic: Topic, *partitions: int, version: int | None = None, **changed: Any
     ) -> dict[int, int]:
         """Send AddPartitionsToTxn v0-3, repeat it while the coordinator is busy, and return
-        partition -> error code."""
+        partition -> error code. Raise Deviation if it stays busy."""
         version = self.explicit("AddPartitionsToTxn") if version is None else version
         entry = part(
             "AddPartitionsToTxn",
@@ -128,8 +128,9 @@ class Producer:
         transactional: bool = True,
     ) -> int:
         """Produce one batch of the transaction, again while the coordinator is busy; return the
-        error code. version: None stands for the newest one before transactions v2 (EXPLICIT).
-        sequence: None stands for the next one of the partition, which rises with a success."""
+        error code. Raise Deviation if it stays busy. version: None stands for the newest one before
+        transactions v2 (EXPLICIT). sequence: None stands for the next one of the partition, which
+        rises with a success."""
         version = self.explicit("Produce") if version is None else version
         at = self.sequences.get((topic.name, partition), 0) if sequence is None else sequence
         records = batch(
@@ -168,7 +169,8 @@ class Producer:
 
     def try_to_end(self, commit: bool, version: int | None = None, **changed: Any) -> Struct:
         """Send EndTxn, by default in the newest version before transactions v2, repeat it while the
-        coordinator is busy, and return the response, whatever it says."""
+        coordinator is busy, and return the response, whatever else it says. Raise Deviation if it
+        stays busy."""
         version = self.explicit("EndTxn") if version is None else version
         fields: dict[str, Any] = {
             "transactional_id": self.transactional_id,
@@ -210,7 +212,7 @@ def errors_of_added(answer: Struct) -> dict[int, int]:
 
 def wait_until_ended(wire: Wire, topic: Topic, partition: int = 0) -> None:
     """Wait until a partition has no open transaction, that is, until the markers are written and
-    its last stable offset is its high watermark."""
+    its last stable offset is its high watermark. Raise Deviation if that takes too long."""
     eventually(
         lambda: wire.fetch(topic, 0, partition=partition, isolation_level=READ_COMMITTED),
         lambda p: p.error_code == 0 and p.last_stable_offset == p.high_watermark,
