@@ -145,7 +145,8 @@ entry."""
 
 
 def check(api: str, version: int, asked: Struct, answer: Struct) -> None:
-    """Raise Deviation unless the response repeats what the request names."""
+    """Raise Deviation unless the response repeats what the request names, and names nothing else. A
+    response with an error as a whole, or a throttled one to Fetch, may leave rows out."""
     refused = getattr(answer, "error_code", NONE) != NONE
     if api == "Fetch" and answer.throttle_time_ms > 0:
         refused = True  # a consumer over its quota gets an empty answer (KIP-219)

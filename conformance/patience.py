@@ -47,7 +47,8 @@ class Patience:
         case, or in any ("")."""
 
     def note_return(self, took_s: float) -> None:
-        """Note how long the target took to answer again when the running case restarted it."""
+        """Note how long the target took to answer again when the running case restarted it; no more
+        than RETURN_S_MAX counts."""
         self._return_s = min(took_s, RETURN_S_MAX)
 
     def settling_s(self, usual_s: float) -> float:

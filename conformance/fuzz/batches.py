@@ -43,7 +43,7 @@ NOW_MS = 1_700_000_000_000
 
 def batches() -> Iterator[tuple[str, bytes]]:
     """Yield (what is wrong, the bytes of the batch): first a valid batch, "unchanged", then each
-    wrong one."""
+    wrong one, and a valid batch of each codec before the wrong ones of that codec."""
     whole = _sound()
     yield "unchanged", whole
     yield from _headers(whole)

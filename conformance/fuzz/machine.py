@@ -123,9 +123,9 @@ class Machine(RuleBasedStateMachine):
 def run(
     connect: Callable[[], Wire], number: int, sequences: int, shortening_s: float = SHORTENING_S
 ) -> tuple[int, tuple[str, BaseException] | None]:
-    """Play sequences drawn from this seed. Return how many steps were played, and the shortest
-    sequence that failed with its error, or None. shortening_s: how long to look for a shorter one
-    once one has failed."""
+    """Play sequences, as many as `sequences`, drawn from the seed `number`. Return how many steps
+    were played, and the shortest sequence that failed with its error, or None. shortening_s: how
+    long to look for a shorter one once one has failed."""
     steps, shortest = [0], list[tuple[str, BaseException]]()
 
     until = [math.inf]

@@ -241,7 +241,8 @@ class Play:
 
     def _end(self, found: Transactional, commit: bool) -> None:
         """Update the model for a decided transaction: append its marker, once the target has
-        written it, and count its records as aborted if it was not committed."""
+        written it, and count its records as aborted if it was not committed. Raise Deviation if the
+        target does not write the marker in time."""
         if not commit:
             self.aborted.update(found.values)
         found.values.clear()

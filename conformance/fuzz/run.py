@@ -103,7 +103,7 @@ def _figures(
 
 def send_again(examined: Examined, frames: Sequence[str], say: Callable[[str], None]) -> bool:
     """Send frames of a report, given in hex, one after another, and tell what becomes of each.
-    Return whether all were treated as they may be."""
+    Return whether all were treated as they may be. Raise ValueError for text that is not hex."""
     wire = Wire(examined.bootstrap, examined.advertised)
     try:
         world = World(wire)

@@ -100,8 +100,9 @@ def _aborted(asked: Struct, found: Struct) -> None:
 
 
 def fetched_records(version: int, asked: Struct, answer: Struct) -> None:
-    """Require whole batches with the correct CRC, in order, from the requested offset on. `moments`
-    compares them with the last one that the reader may see."""
+    """Require whole batches with the correct CRC, in order, from the requested offset on, and none
+    beside a preferred read replica. `moments` compares them with the last one that the reader may
+    see."""
     for wanted, found in fetched(version, asked, answer):
         headers = headers_of(found)
         if version >= 11 and found.preferred_read_replica != -1:
@@ -171,8 +172,9 @@ def _first_size(found: Struct) -> int:
 
 
 def fetch_session(version: int, asked: Struct, answer: Struct) -> None:
-    """Require session id 0 for a fetch outside a session, the same id within one, or 0 if the
-    request removes partitions from it (KIP-227). Throttled answers are left out."""
+    """Require session id 0 for a fetch outside a session, any id from 0 up for one that asks for a
+    session, and within a session the same id, or 0 if the request removes partitions from it
+    (KIP-227). Throttled answers are left out."""
     if version < 7 or answer.error_code != NONE or answer.throttle_time_ms > 0:
         return
     if asked.session_epoch == SESSION_FINAL_EPOCH:
@@ -202,7 +204,8 @@ def fetched(version: int, asked: Struct, answer: Struct) -> list[tuple[Struct | 
 
 
 def listed_offsets(version: int, asked: Struct, answer: Struct) -> None:
-    """Require that an offset found by a timestamp belongs to a record that is not older."""
+    """Require, from version 1 on, values of at least -1, that an offset found by a timestamp
+    belongs to a record that is not older, and no timestamp where no record was found."""
     if version < 1:
         return
     wanted = {(t.name, p.partition_index): p.timestamp for t in asked.topics for p in t.partitions}

@@ -49,7 +49,8 @@ def ended(version: int, asked: Struct, answer: Struct) -> None:
 
 
 def producers(version: int, asked: Struct, answer: Struct) -> None:
-    """Require each producer once, with an epoch, and -1 for missing values."""
+    """Require each producer once, with an id and an epoch, other values of at least -1, and no
+    producers beside an error."""
     for partition in rows(answer, "topics partitions"):
         if partition.error_code != NONE:
             count = len(partition.active_producers)

@@ -72,7 +72,8 @@ class Difference:
     new: tuple[str, ...]
     """The node ids of the failures that it does not name."""
     mended: tuple[str, ...]
-    """The failures that the baseline names although each of their runs passed."""
+    """The failures that the baseline names although some of their runs passed and none failed,
+    without those that only some runs show."""
     reasons: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     """Reason -> the cases that failed as the baseline says."""
 

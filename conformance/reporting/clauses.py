@@ -45,8 +45,10 @@ class Clauses:
     reachable: frozenset[ErrorCode]
 
     def violations(self) -> Iterator[str]:
-        """Yield a sentence for each error that only one of requirement and code knows, for each
-        wrong number of an error in the requirement, and if the code compares nothing."""
+        """Yield a sentence for each error that the requirement names and no code compares with, for
+        each that the function itself compares with and the requirement does not name (except NONE
+        and SAYS_ABSENT), for each wrong number of an error in the requirement, and if the code
+        compares nothing."""
         where = f"{self.listed.file}: {self.listed.case.function}"
         requirement = self.listed.case.requirement
         for name, number in NAMED.findall(requirement):

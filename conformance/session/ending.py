@@ -54,7 +54,7 @@ class Ending:
 
     def removal_s(self) -> float:
         """Return how many seconds the removal of what the cases have made may take: fewer if the
-        run ends early or its time is nearly over."""
+        run ends early or its time is nearly over, but at least LEAST_REMOVAL_S."""
         usual_s = END_TIMEOUT_S if self.reason is None else HURRIED_S
         left_s = self.left_s()
         return usual_s if left_s is None else min(usual_s, max(left_s, LEAST_REMOVAL_S))

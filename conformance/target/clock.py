@@ -15,7 +15,7 @@ _AHEAD_MS: dict[tuple[str, int], int] = {}
 def now_ms(wire: Wire) -> int:
     """Return the time by the target's clock in milliseconds. That of a target started here is ours;
     another shows its own in the append time of a record, for which a topic is made, once per
-    address."""
+    address; if it tells no such time, its clock counts as ours."""
     if not wire.is_shared:
         return local_ms()
     address = wire.addresses[0]

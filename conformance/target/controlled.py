@@ -138,7 +138,8 @@ def described(wire: Wire, version: int | None = None, **wanted: Any) -> list[Str
 
 def delete(wire: Wire, *filters: dict[str, Any], version: int | None = None) -> list[Struct]:
     """Send DeleteAcls with these filters; fields that one lacks match everything. Return the result
-    of each, once the broker shows no ACL that matches one whose deletion succeeded."""
+    of each, once the broker shows no ACL that matches one whose deletion succeeded. Raise Deviation
+    if that takes too long."""
     rows = [part("DeleteAcls", "DeleteAclsFilter", **(EVERYTHING | each)) for each in filters]
     results: list[Struct] = wire.call("DeleteAcls", version, filters=rows).filter_results
     for wanted, result in zip(filters, results, strict=True):

@@ -140,7 +140,8 @@ class Examined:
     def for_case(self, stated: Case | None) -> Examined:
         """Return the target on which this case runs: this one, or a second instance, started if
         need be, with the settings that the case demands. Raise Unsupported if the API is not
-        advertised, or if no instance can be started here.
+        advertised, if no instance can be started here, or if the target refuses settings that it
+        may lack; TargetError if it refuses others.
 
         Only one second instance lives at a time; it is stopped when a case needs another.
         """
@@ -228,8 +229,9 @@ class Examined:
         return self._local_cluster().number_of(broker_id)
 
     def stop_and_restart(self) -> None:
-        """Send SIGTERM, so that the target can shut down cleanly; then start again on the same
-        data. Raise Unsupported if its processes run elsewhere."""
+        """Send SIGTERM, so that the target can shut down cleanly, and SIGKILL after
+        SHUTDOWN_TIMEOUT_S; then start again on the same data. Raise Unsupported if its processes
+        run elsewhere."""
         for member in self._local_cluster().members():
             if member.child is not None:
                 member.child.end(SHUTDOWN_TIMEOUT_S)
@@ -265,7 +267,7 @@ class Examined:
         return f"{self.name} at {self.bootstrap} no longer answered ApiVersions"
 
     def _lives(self) -> bool:
-        """Return whether the target answers. If it only accepts connections it gets more time,
+        """Return whether the target answers. If it only accepts connections it gets BUSY_TIMEOUT_S,
         since it may just be busy."""
         deadline = time.monotonic() + BUSY_TIMEOUT_S
         while not self.cluster.alive():

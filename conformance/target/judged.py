@@ -137,10 +137,10 @@ class Alarm:
 
 
 def expect_valid(examined: Examined, workload: str, *checkers: str) -> None:
-    """Run the workload, and kill the leader now and then if the target was started here. Fail
-    unless each of these checkers has judged something and found nothing wrong. Raise Unsupported if
-    the workload cannot run. The failure names a checker that found something, if there is one: why
-    another had nothing to judge says less."""
+    """Run the workload, once for all cases that name it, and kill the leader now and then if the
+    target was started here. Fail unless each of these checkers has judged something and found
+    nothing wrong. Raise Unsupported if the workload cannot run. The failure names a checker that
+    found something, if there is one: why another had nothing to judge says less."""
     TERMS.require("produce", f"workload {workload}")
     found = {name: _verdict(examined, workload).checkers.get(name) for name in checkers}
     wrong = [name for name in checkers if _validity(found[name]) != "valid"]

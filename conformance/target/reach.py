@@ -202,7 +202,8 @@ def _sasl(address: Address, timeout_s: float) -> list[str]:
 
 def _connect(address: Address, timeout_s: float) -> socket.socket:
     """Return an open connection, inside TLS and logged in if the address says so. Raise Unreachable
-    if the name is unknown, the connection is refused, or nothing answers."""
+    if the name is unknown, the connection is refused, nothing answers, or TLS or the login
+    fails."""
     problem: OSError | None = None
     for family, kind, protocol, _, at in _resolved(address, timeout_s):
         connection = socket.socket(family, kind, protocol)

@@ -23,8 +23,8 @@ class Tidying:
 
     def __init__(self, bootstrap: str, replicas: int) -> None:
         """Remove what earlier runs have left, and create the marker of this one, unless the
-        examination only reads. Print a warning if that is not possible; the broker is tested all
-        the same."""
+        examination only reads. Print a warning if that is not possible or takes longer than
+        MARK_TIMEOUT_S; the broker is tested all the same."""
         self._own: OwnTopics | None = None
         if not TERMS.permit("produce"):  # the cases make nothing
             return

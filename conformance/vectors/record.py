@@ -55,7 +55,8 @@ def _record(target: str, file: Path) -> int:
 
 
 def of_broker(wire: Wire) -> Iterator[str]:
-    """Yield a line for each API, version and form that the broker answers."""
+    """Yield a line for each API, version and form (the smallest request, and one with an element in
+    each array) that the broker answers within ANSWER_S."""
     subject = Subject(wire)
     for api in sorted(wire.advertised.keys() & REQUESTS.keys()):
         for version in _versions(api, *wire.advertised[api]):
