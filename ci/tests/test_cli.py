@@ -187,7 +187,7 @@ def test_check_judges_the_judges() -> None:
     assert ended.stderr == "self-test: 0 of 2 seeds\nself-test: 2 of 2 seeds\n"
     ended = touchstone("check")
     assert ended.returncode == 2
-    assert "name a run directory or a history file" in ended.stderr
+    assert "name a run directory or a history, or give --self-test" in ended.stderr
 
 
 def test_a_long_self_test_tells_its_progress_each_minute_or_twentieth(
