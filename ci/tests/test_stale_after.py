@@ -14,7 +14,8 @@ SETTINGS = '{"session.timeout.ms": "6000", "max.poll.interval.ms": "20000"}'
 
 
 def test_a_workload_with_groups_needs_their_session_and_rebalance() -> None:
-    with pytest.raises(UsageError, match=r"unread for 14 s, the sum of session\.timeout\.ms \(6000\)"):
+    words = r"unread for 14 s, the sum of session\.timeout\.ms \(6000\)"
+    with pytest.raises(UsageError, match=words):
         check_for_workload(6, "groups")
     check_for_workload(14, "groups")
 
