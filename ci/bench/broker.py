@@ -14,7 +14,7 @@ import os
 import statistics
 import tempfile
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -135,8 +135,7 @@ def running(
     """Yield a freshly started target, and a raw client of it; stop the target after the block."""
     cluster = target.start(directory, nodes=nodes, config=config)
     try:
-        wire = Wire(cluster.bootstrap, advertised_versions(cluster.bootstrap))
-        yield cluster, wire
-        wire.close()
+        with closing(Wire(cluster.bootstrap, advertised_versions(cluster.bootstrap))) as wire:
+            yield cluster, wire
     finally:
         cluster.stop()

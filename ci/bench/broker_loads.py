@@ -5,15 +5,19 @@ matter."""
 from __future__ import annotations
 
 import itertools
+import math
 import socket
+import ssl
 import statistics
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from conformance.case import expect
 from conformance.clients.transactions import Producer
+from conformance.connection import NoAnswer
 from conformance.wire import Connection, ConnectionClosed, Topic, Wire, api_key, batch
-from reference_impl.wire import encode_request
+from reference_impl.wire import ErrorCode, decode_response, encode_request
 
 PRODUCE_VERSION, FETCH_VERSION = 9, 12
 DEPTH = 5
@@ -21,6 +25,7 @@ DEPTH = 5
 
 RECORDS_READ = 500
 FETCH_BYTES = 4 << 20
+FETCH_WAIT_MS = 500
 TRANSACTION_BATCHES, TRANSACTION_RECORDS = 5, 10
 CLIENT_ID = "touchstone-bench"
 WARM_UP_REQUESTS, WARM_UP_S_MAX = 50_000, 15.0
@@ -57,9 +62,9 @@ def warm_up(wire: Wire, make: MakeTopic = Wire.create_topic) -> None:
         connection.close()
 
 
-def produce_frame(wire: Wire, topic: Topic, size: int, acks: int) -> bytes:
-    """Return the encoded Produce request of one batch with one record of `size` bytes."""
-    body = wire.produce_request(topic, batch(b"x" * size).encode(), acks=acks)
+def produce_frame(wire: Wire, topic: Topic, size: int, acks: int, records: int = 1) -> bytes:
+    """Return the encoded Produce request of one batch. size: that of each record in bytes."""
+    body = wire.produce_request(topic, batch(*[b"x" * size] * records).encode(), acks=acks)
     return encode_request(api_key("Produce"), PRODUCE_VERSION, 1, CLIENT_ID, body)
 
 
@@ -79,13 +84,16 @@ def produce(size: int, acks: int, make: MakeTopic = Wire.create_topic) -> Load:
     return run
 
 
-def pipelined(connection: Connection, frame: bytes, seconds: float) -> float:
-    """Send a request again and again for this long, with DEPTH of them in flight, and wait for all
-    answers. Return the requests per second."""
+def pipelined(
+    connection: Connection, frame: bytes, seconds: float, most: float = math.inf
+) -> float:
+    """Send a request again and again for this long, or this many times, with DEPTH of them in
+    flight, and wait for all answers. Return the requests per second."""
     started = time.monotonic()
     sent = answered = 0
-    while sent > answered or time.monotonic() < started + seconds:
-        if sent - answered < DEPTH and time.monotonic() < started + seconds:
+    while sent > answered or (time.monotonic() < started + seconds and sent < most):
+        may_send = sent - answered < DEPTH and sent < most
+        if may_send and time.monotonic() < started + seconds:
             connection.send_bytes(frame)
             sent += 1
         else:
@@ -97,28 +105,77 @@ def pipelined(connection: Connection, frame: bytes, seconds: float) -> float:
 def one_by_one(connection: Connection, frame: bytes, seconds: float) -> float:
     """Send a request again and again for this long, one at a time, at least once. Return the median
     latency in ms."""
+    return statistics.median(latencies_ms(connection, frame, seconds))
+
+
+def latencies_ms(
+    connection: Connection, frame: bytes, seconds: float, most: float = math.inf
+) -> list[float]:
+    """Send a request again and again for this long, or this many times, one at a time, at least
+    once. Return the latency of each in ms."""
     latencies: list[float] = []
     ends = time.monotonic() + seconds
-    while not latencies or time.monotonic() < ends:
+    while not latencies or (time.monotonic() < ends and len(latencies) < most):
         asked = time.monotonic()
         connection.send_bytes(frame)
         connection.receive_frame()
-        latencies.append(time.monotonic() - asked)
-    return statistics.median(latencies) * 1000
+        latencies.append((time.monotonic() - asked) * 1000)
+    return latencies
 
 
-def consume(megabytes: int = 64) -> Load:
+def end_to_end_ms(
+    wire: Wire, topic: Topic, size: int, seconds: float, most: float = math.inf
+) -> list[float]:
+    """Send one record at a time for this long, or this many, at least one, each while a Fetch on
+    another connection waits for it. Return, in ms, the time from each send until the reader has
+    the record. Raise NoAnswer if the reader does not get one within the connection's time-out."""
+    writer, reader = wire.connect_to_leader(topic), wire.connect_to_leader(topic)
+    frame, offset = produce_frame(wire, topic, size, acks=-1), wire.end_offset(topic)
+    found: list[float] = []
+    ends = time.monotonic() + seconds
+    while not found or (time.monotonic() < ends and len(found) < most):
+        body = wire.fetch_request(topic, offset, max_wait_ms=FETCH_WAIT_MS)
+        fetch = encode_request(api_key("Fetch"), FETCH_VERSION, 1, CLIENT_ID, body)
+        reader.send_bytes(fetch)
+        sent = time.monotonic()
+        writer.send_bytes(frame)
+        read = reader.receive_frame()
+        arrived = time.monotonic()
+        while not _has_records(read):  # the broker answered before the record was there
+            if arrived > sent + reader.timeout_s:
+                raise NoAnswer(f"no reader got offset {offset} within {reader.timeout_s:g} s")
+            reader.send_bytes(fetch)
+            read = reader.receive_frame()
+            arrived = time.monotonic()
+        found.append((arrived - sent) * 1000)
+        writer.receive_frame()
+        offset += 1
+    writer.close()
+    reader.close()
+    return found
+
+
+def _has_records(fetched: bytes) -> bool:
+    """Return whether the response to a Fetch of one partition holds records. Raise Deviation if it
+    has an error instead."""
+    _, answer = decode_response(fetched, api_key("Fetch"), FETCH_VERSION)
+    row = answer.responses[0].partitions[0]
+    expect(row.error_code, ErrorCode.NONE, "Fetch")
+    return bool(row.records)
+
+
+def consume(megabytes: int = 64, make: MakeTopic = Wire.create_topic) -> Load:
     """Return a load that reads a partition of 1 KB records, which it fills once for each client. It
     measures the rate in MB per second over the whole partition, and the latency of one batch in
-    ms."""
+    ms. make: makes the topic."""
     filled: dict[int, tuple[Topic, list[bytes]]] = {}
 
     def run(wire: Wire, seconds: float) -> Measured:
         if id(wire) not in filled:
-            topic = filled_topic(wire, megabytes)
+            topic = filled_topic(wire, megabytes, make)
             filled[id(wire)] = topic, frames_to_read_all(wire, topic)
         topic, frames = filled[id(wire)]
-        connection = wire.connect()
+        connection = wire.connect_to_leader(topic)
         rate = read_again(connection, frames, seconds / 2)
         small = wire.fetch_request(topic, 0, partition_max_bytes=1)
         frame = encode_request(api_key("Fetch"), FETCH_VERSION, 1, CLIENT_ID, small)
@@ -129,10 +186,10 @@ def consume(megabytes: int = 64) -> Load:
     return run
 
 
-def filled_topic(wire: Wire, megabytes: int) -> Topic:
+def filled_topic(wire: Wire, megabytes: int, make: MakeTopic = Wire.create_topic) -> Topic:
     """Create a topic, and fill its partition with batches of RECORDS_READ records of 1 KB. Return
     the topic."""
-    topic = wire.create_topic()
+    topic = make(wire)
     records = batch(*[b"x" * 1000] * RECORDS_READ).encode()
     for _ in range(megabytes * 1_000_000 // len(records)):
         wire.produce(topic, records, PRODUCE_VERSION, acks=1)
@@ -143,7 +200,7 @@ def frames_to_read_all(wire: Wire, topic: Topic) -> list[bytes]:
     """Return the encoded Fetch requests that read the whole partition from its beginning,
     FETCH_BYTES each."""
     offset, end, frames = 0, wire.end_offset(topic), []
-    connection = wire.connect()
+    connection = wire.connect_to_leader(topic)
     while offset < end:
         body = wire.fetch_request(topic, offset, partition_max_bytes=FETCH_BYTES)
         frames.append(encode_request(api_key("Fetch"), FETCH_VERSION, 1, CLIENT_ID, body))
@@ -174,9 +231,15 @@ def read_again(connection: Connection, frames: list[bytes], seconds: float) -> f
 def _fill(buffer: memoryview, connection: Connection) -> int:
     """Read bytes from the connection until the buffer is full. Return the number of bytes. Raise
     ConnectionClosed if the target closes it first."""
-    if connection.socket.recv_into(buffer, len(buffer), socket.MSG_WAITALL) < len(buffer):
-        raise ConnectionClosed("the target closed the connection")
-    return len(buffer)
+    # MSG_WAITALL fills the buffer by one call; a TLS socket takes no flags.
+    flags = 0 if isinstance(connection.socket, ssl.SSLSocket) else socket.MSG_WAITALL
+    filled = 0
+    while filled < len(buffer):
+        got = connection.socket.recv_into(buffer[filled:], len(buffer) - filled, flags)
+        if not got:
+            raise ConnectionClosed("the target closed the connection")
+        filled += got
+    return filled
 
 
 def _batch_bytes(data: bytes) -> int:

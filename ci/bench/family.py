@@ -11,6 +11,7 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 
+from reference_impl.robustness import usage
 from reference_impl.robustness.usage import SYSTEM, USER
 
 PARENT, CHILDREN_USER, CHILDREN_SYSTEM = 1, 13, 14
@@ -53,7 +54,7 @@ class Others:
 def peak_mib() -> float:
     """Return the sum in MiB of each process's own peak memory, which is at least the peak of all
     together."""
-    return sum(_peak_kib(process) for process in _family()) / 1024
+    return sum(map(_peak_mib, _family()))
 
 
 def _family() -> dict[int, list[str]]:
@@ -77,12 +78,11 @@ def _processes() -> Iterator[tuple[int, list[str]]]:
             yield int(directory.name), stat.rpartition(")")[2].split()
 
 
-def _peak_kib(process: int) -> int:
+def _peak_mib(process: int) -> float:
     try:
-        lines = Path(f"/proc/{process}/status").read_text().splitlines()
-    except OSError:
-        return 0
-    return next((int(line.split()[1]) for line in lines if line.startswith("VmHWM")), 0)
+        return usage.peak_mib(process)
+    except OSError:  # it has ended
+        return 0.0
 
 
 def find(word: str) -> int:

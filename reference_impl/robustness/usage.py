@@ -24,3 +24,12 @@ def resident_bytes(pid: int) -> int:
 def resident_mib(pid: int) -> float:
     """Return the resident memory of a process in MiB."""
     return resident_bytes(pid) / 2**20
+
+
+def peak_mib(pid: int) -> float:
+    """Return the most memory in MiB that a process has had resident so far (proc(5), status,
+    VmHWM). Raise OSError if the process has ended."""
+    for line in Path(f"/proc/{pid}/status").read_text().splitlines():
+        if line.startswith("VmHWM"):
+            return int(line.split()[1]) / 1024
+    raise ProcessLookupError(f"process {pid} has ended")  # a zombie has no memory
