@@ -8,11 +8,11 @@ gap) and whether the replicas agreed after the heal, beside the verdict.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from itertools import product
 from pathlib import Path
-from typing import TextIO
+from typing import Any, TextIO
 
 import polars as pl
 
@@ -22,7 +22,7 @@ from chaos.values.protocols import TargetError
 from ci.attack import Judged, attack_as_planned
 from linearizability import history
 from linearizability.history import F, Type
-from linearizability.verdict import EXIT_STATUS, Validity
+from linearizability.verdict import EXIT_STATUS, Validity, Verdict
 
 WORKLOADS = ("appends", "transactions", "transform", "groups-consumer-positions")
 NEMESES = (
@@ -57,7 +57,8 @@ ENDED = pl.col("f").is_in([F.COMMIT.value, F.ABORT.value]) & (pl.col("type") == 
 class Row:
     """The result of one run. decided: transactions whose commit or abort was acknowledged.
     replicas: the number of records that were found equal on all replicas, or that they differ.
-    errors: the errors that clients met before the end, to compare with those of another target."""
+    errors: the errors that clients met before the end, to compare with those of another target.
+    run: the name of its directory, "" if it was not run. reason: why its verdict is not VALID."""
 
     scenario: Scenario
     verdict: Validity
@@ -67,6 +68,17 @@ class Row:
     replicas: str = "0"
     errors: str = ""
     reason: str = ""
+    run: str = ""
+    served: float = 0.0
+    """The share of the time, from the first request to the last, outside of gaps."""
+    recovery_s: float | None = None
+    """The most seconds from a heal until something succeeded; None without a heal, or if nothing
+    succeeded after one."""
+
+    @property
+    def result(self) -> str:
+        """Return the verdict in a word, or NOT_RUN."""
+        return self.verdict.value if self.verdict is not Validity.NOT_APPLICABLE else NOT_RUN
 
     def cells(self) -> tuple[str, ...]:
         one = self.scenario
@@ -74,13 +86,13 @@ class Row:
             one.workload,
             one.nemesis,
             str(one.seed),
-            self.verdict.value if self.verdict is not Validity.NOT_APPLICABLE else NOT_RUN,
+            self.result,
             f"{self.acknowledged:,}",
             f"{self.decided:,}",
             f"{self.longest_gap_s:.1f}",
             self.replicas,
             self.errors,
-            self.reason,
+            ": ".join(filter(None, (self.run, self.reason))),
         )
 
 
@@ -123,16 +135,34 @@ def row_of(scenario: Scenario, judged: Judged) -> Row:
     differ = agreement is not None and agreement.validity is Validity.INVALID
     events = history.scan(judged.path)
     decided = events.filter(ENDED).select(pl.col("op_id").n_unique()).collect()
+    served: Mapping[str, Any] = verdict.availability or {}
     return Row(
         scenario,
         verdict.validity,
         int(judged.run.get("counts", {}).get("records_acknowledged", 0)),
         int(decided.item()),
-        float((verdict.availability or {}).get("longest_gap_s", 0.0)),
+        float(served.get("longest_gap_s", 0.0)),
         "they differ" if differ else f"{agreement.checked if agreement else 0:,}",
         errors_in(events),
-        f"{judged.path.name}{f': {verdict.reason}' if verdict.reason else ''}",
+        _reason(verdict),
+        judged.path.name,
+        float(served.get("share", 0.0)),
+        _longest_recovery_s(served.get("recoveries", ())),
     )
+
+
+def _reason(verdict: Verdict) -> str:
+    """Return why a verdict is not VALID, "" if it is. If checkers could not decide, return why
+    not."""
+    undecided = [c for c in verdict.checkers.values() if c.validity is Validity.UNKNOWN]
+    if verdict.validity is Validity.UNKNOWN and undecided:
+        return "; ".join(f"{c.name}: {c.reason}" for c in undecided)
+    return verdict.reason or ""
+
+
+def _longest_recovery_s(recoveries: Sequence[Mapping[str, Any]]) -> float | None:
+    seconds = [each["seconds"] for each in recoveries]
+    return None if None in seconds else max(seconds, default=None)
 
 
 def errors_in(events: pl.LazyFrame) -> str:
@@ -167,8 +197,7 @@ def markdown(rows: Sequence[Row]) -> str:
 def rows_as_json(rows: Sequence[Row]) -> str:
     """Return the rows as JSON, each with the command of its run."""
     told = [
-        asdict(row) | {"scenario": row.scenario.command(), "verdict": row.cells()[3]}
-        for row in rows
+        asdict(row) | {"scenario": row.scenario.command(), "verdict": row.result} for row in rows
     ]
     return json.dumps(told, indent=2)
 

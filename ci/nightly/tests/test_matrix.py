@@ -48,7 +48,9 @@ def test_a_row_tells_progress_and_the_status_that_of_the_worst_run(
     monkeypatch.setattr(matrix, "attack_as_planned", attack)
     rows = run_matrix([FIRST], tmp_path, "local", sys.stderr)
     text, status = markdown(rows), exit_status(rows)
-    assert "| appends | kill-leader | 7 | valid | 1 | 1 | 2.5 | 0 | _STATE 1 |" in text
+    assert "| appends | kill-leader | 7 | valid | 1 | 1 | 2.5 | 0 | _STATE 1 | 7 |" in text
+    assert (rows[0].run, rows[0].reason) == ("7", "")
+    assert 0 < rows[0].served < 1
     assert status == 0
     missing = replace(FIRST, workload="transform")
     rows = run_matrix([missing], tmp_path, "local", sys.stderr)
@@ -60,6 +62,13 @@ def test_a_row_tells_progress_and_the_status_that_of_the_worst_run(
     text, status = markdown(rows), exit_status(rows)
     assert text.endswith("0 valid, 1 invalid, 1 unknown, 0 not run")
     assert status == 1
+
+
+@pytest.mark.parametrize(("seconds", "longest"), [([], None), ([0.5, 2.0], 2.0), ([9, None], None)])
+def test_the_longest_recovery_is_unknown_if_one_never_came(
+    seconds: list[float | None], longest: float | None
+) -> None:
+    assert matrix._longest_recovery_s([{"seconds": each} for each in seconds]) == longest
 
 
 def test_a_scenario_that_fits_no_target_is_not_run(tmp_path: Path) -> None:
