@@ -5,17 +5,22 @@ from __future__ import annotations
 
 import json
 from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from ci.commands.examining import Cases
-from ci.commands.options import JsonOption, MaxTimeOption, check_directory
+from ci.commands.options import JsonOption, MaxTimeOption, check_above_zero, check_directory
 from ci.errors import UsageError
 
 if TYPE_CHECKING:
+    from ci.compare.attacks import Attacks
+    from ci.compare.comparing import Compared
     from ci.compare.public import Row
+    from ci.compare.speed import Speed
 
 EXAMINED = ".json"
 CLAIMED = ("id", "what", "actual")
@@ -39,38 +44,99 @@ def compare(
         str | None, typer.Option("-k", help="Run only these ids or names (pytest -k).")
     ] = None,
     max_time: MaxTimeOption = None,
+    chaos: Annotated[
+        float | None,
+        typer.Option(
+            metavar="SECONDS",
+            help="Attack each target, too: three workloads under no fault, kills and pauses, each"
+            " for this long; below 20 too little may happen to judge.",
+        ),
+    ] = None,
+    nodes: Annotated[int, typer.Option(help="Number of nodes that --chaos attacks.")] = 1,
+    speed: Annotated[
+        float | None,
+        typer.Option(
+            metavar="SECONDS",
+            help="Measure latency, throughput and memory of each target, too: each load for this"
+            " long, after as long a warm-up.",
+        ),
+    ] = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Compare implementations case by case: levels by profile, what differs, and the bytes. Exits
-    with 0 if every target was judged to the end, whatever the results, and with 3 otherwise."""
-    from ci.compare.comparing import Compared, as_dict, changed
+    """Compare implementations: levels by profile, the cases that differ with their bytes and, if
+    asked for, verdicts under attack and speed. Exits with 0 if every target was judged to the end,
+    whatever the results, and with 3 otherwise."""
     from ci.compare.pages import write
 
     if len(targets) < 2:
         raise UsageError("compare: name at least two targets, or files of results")
+    check_above_zero(chaos=chaos, speed=speed, nodes=nodes)
     check_directory("--out", out)
     options = Cases(keyword=keyword, priority=priority, max_time=max_time).words(())
     for given in targets:
         _check(given)
-    found: list[Compared] = []
+    found = list(_examined(targets, options))
+    started = [None if given.endswith(EXAMINED) else given for given in targets]
+    if chaos is not None:
+        attacks = (_attacks_on(given, chaos, nodes, out) for given in started)
+        found = [replace(o, attacks=seen) for o, seen in zip(found, attacks, strict=True)]
+    if speed is not None:
+        speeds = (_speed_of(given, speed) for given in started)
+        found = [replace(o, speed=seen) for o, seen in zip(found, speeds, strict=True)]
+    _print(found, write(found, out), as_json=as_json)
+    raise typer.Exit(0 if all(map(_is_judged, found)) else 3)
+
+
+def _print(found: Sequence[Compared], page: Path, *, as_json: bool) -> None:
+    """Print the whole comparison as JSON, or else a few lines, the last with the path of the
+    page."""
+    from ci.compare.comparing import as_dict, changed
+
+    if as_json:
+        print(json.dumps(as_dict(found), indent=2))
+        return
+    for one in found:
+        counts = ", ".join(f"{number} {word}" for word, number in one.summary.items())
+        print(f"{one.name}: {counts}, {len(one.causes())} groups of deviations")
+        if one.attacks is not None:
+            print(f"{one.name}, {one.attacks.told()}")
+    if (change := changed(found)) is not None:
+        print(change.told())
+    print(page)
+
+
+def _is_judged(one: Compared) -> bool:
+    """Return whether cases of a target were judged, to the end, and so was each of its attacks."""
+    examined = one.results["passed"] + one.results["failed"] and one.results["ended"] is None
+    return bool(examined) and (one.attacks is None or one.attacks.are_judged)
+
+
+def _examined(targets: Sequence[str], options: list[str]) -> Iterator[Compared]:
+    """Examine each target, or read its file of results, one after the other. Yield the results
+    under a name of its own, with a number if a target is named twice. Raise UsageError if one
+    cannot be compared."""
+    from ci.compare.comparing import Compared
+
+    names: Counter[str] = Counter()
     for given in targets:
         results = _results_of(given, options)
         name = str(results["target"])
-        twice = sum(one.name.partition(" #")[0] == name for one in found)
-        found.append(Compared(f"{name} #{twice + 1}" if twice else name, results))
-    page = write(found, out)
-    if as_json:
-        print(json.dumps(as_dict(found), indent=2))
-    else:
-        for one in found:
-            counts = ", ".join(f"{number} {word}" for word, number in one.summary.items())
-            print(f"{one.name}: {counts}, {len(one.causes())} groups of deviations")
-        if (change := changed(found)) is not None:
-            print(change.told())
-        print(page)
-    judged = all(one.results["passed"] + one.results["failed"] for one in found)
-    complete = all(one.results["ended"] is None for one in found)
-    raise typer.Exit(0 if judged and complete else 3)
+        names[name] += 1
+        yield Compared(f"{name} #{names[name]}" if names[name] > 1 else name, results)
+
+
+def _attacks_on(given: str | None, seconds: float, nodes: int, out: Path) -> Attacks | None:
+    """Attack a target, and return its runs, or None for a file of results, which names none."""
+    from ci.compare.attacking import attack
+
+    return attack(given, seconds, nodes, out) if given is not None else None
+
+
+def _speed_of(given: str | None, seconds: float) -> Speed | None:
+    """Measure a target, and return its figures, or None for a file of results, which names none."""
+    from ci.compare.measuring import measure
+
+    return measure(given, seconds) if given is not None else None
 
 
 def _check(given: str) -> None:

@@ -25,6 +25,7 @@ EXAMPLES: Mapping[str, tuple[str, ...]] = {
     "compare": (
         "touchstone compare apache:4.3.1 kfake --priority P0 --out comparison",
         "touchstone compare before.json after.json --json",
+        "touchstone compare apache:4.3.1 reference --priority P0 --chaos 20 --speed 5",
     ),
     "implementations": (
         "touchstone implementations apache.json mine:2.1=mine.json --out implementations.md",

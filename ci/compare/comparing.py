@@ -1,4 +1,5 @@
-"""Set the results of several targets beside each other, and group deviations by their cause."""
+"""Set the results of several targets beside each other, and group deviations by their cause; with
+them their verdicts under attack and their speed, where these were asked for."""
 
 from __future__ import annotations
 
@@ -7,8 +8,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
+from ci.compare.attacks import Attacks, worse_and_better
 from ci.compare.beside import Beside, beside
 from ci.compare.profiles import PROFILES, Entry, Standing, standing
+from ci.compare.speed import MEASURES, Speed
 from ci.compare.variables import without_variables
 
 RANK = ("failed", "passed", "unsupported")
@@ -33,10 +36,12 @@ class Cause:
 
 @dataclass(frozen=True)
 class Compared:
-    """The results of one target."""
+    """The results of one target. attacks, speed: None if it was not attacked, or not measured."""
 
     name: str
     results: Mapping[str, Any]
+    attacks: Attacks | None = None
+    speed: Speed | None = None
 
     @property
     def entries(self) -> Sequence[Entry]:
@@ -111,8 +116,8 @@ def differing(all_of: Sequence[Compared]) -> list[tuple[str, str, list[str]]]:
 
 @dataclass(frozen=True)
 class Changed:
-    """The cases on which one implementation has changed between two examinations of it, as (id,
-    function)."""
+    """The cases and attacks on which one implementation has changed between two examinations of it;
+    a case is (id, function)."""
 
     before: str
     after: str
@@ -120,6 +125,8 @@ class Changed:
     """Cases that fail now, and did not fail before."""
     better: tuple[tuple[str, str], ...]
     """Cases that failed before, and pass now."""
+    attacks: tuple[str, ...] = ()
+    """A sentence for each attack whose verdict was INVALID only before, or is only now."""
 
     def told(self) -> str:
         """Return the change as one sentence."""
@@ -138,7 +145,8 @@ def changed(all_of: Sequence[Compared]) -> Changed | None:
     old, new = (one.by_case() for one in all_of)
     worse = sorted(k for k in new if new[k] == "failed" and old.get(k) != "failed")
     better = sorted(k for k in new if new[k] == "passed" and old.get(k) == "failed")
-    return Changed(all_of[0].name, all_of[1].name, tuple(worse), tuple(better))
+    attacks = tuple(worse_and_better(all_of[0].attacks, all_of[1].attacks))
+    return Changed(all_of[0].name, all_of[1].name, tuple(worse), tuple(better), attacks)
 
 
 def _is_one(first: str, second: str) -> bool:
@@ -177,6 +185,9 @@ def as_dict(all_of: Sequence[Compared]) -> dict[str, Any]:
         "deviations": {
             one.name: [_deviation(cause, one, all_of) for cause in one.causes()] for one in all_of
         },
+        "attacks": {one.name: one.attacks and one.attacks.as_list() for one in all_of},
+        "measures": {name: {"title": m.title, "unit": m.unit} for name, m in MEASURES.items()},
+        "speed": {one.name: one.speed and one.speed.as_dict(all_of[0].speed) for one in all_of},
     }
 
 

@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
+from urllib.parse import quote
 
+from ci.compare import attacks, speed
+from ci.compare.cells import Cell, Line
 from ci.compare.comparing import (
     CLIPPED,
     Cause,
@@ -23,6 +27,18 @@ from ci.report.html import render
 from ci.report.markdown import plain
 
 PAGE, TEXT, DATA = "comparison.html", "comparison.md", "comparison.json"
+ATTACKED = (
+    "Each run is judged from the history that its clients recorded. A target is unsupported where"
+    " it cannot be attacked that way, or where the run would show nothing."
+)
+SERVED = (
+    "The share of the time of the same runs, from the first request to the last, without the gaps"
+    " of a second or more in which nothing succeeded."
+)
+MEASURED = (
+    "Figures of one run with one client. They depend on the machine and on what else it does, so"
+    " look at the ratios, and repeat the run before you trust one."
+)
 
 
 def write(all_of: Sequence[Compared], out: Path) -> Path:
@@ -50,6 +66,7 @@ def as_html(all_of: Sequence[Compared]) -> str:
             for place, profile in enumerate(PROFILES)
         },
         areas=areas_of(all_of),
+        more=list(_more(all_of)),
         differences=differing(all_of),
         changed=changed(all_of),
         causes={one.name: one.causes() for one in all_of},
@@ -70,10 +87,14 @@ def as_markdown(all_of: Sequence[Compared]) -> str:
     lines += [f"- {plain(one.name)}: suite {plain(one.suite)}" for one in all_of if one.suite]
     lines += _table("profile", names, _levels(all_of))
     lines += _table("area", names, _areas(all_of))
+    for more in _more(all_of):
+        lines += ["", f"## {more.title}", "", more.told]
+        lines += _table(more.head, names, map(_cells, more.lines))
     if (found := changed(all_of)) is not None:
         lines += ["", f"## Regression report: {plain(found.told())}", ""]
         lines += [f"- {id} {plain(name)} fails now" for id, name in found.worse]
         lines += [f"- {id} {plain(name)} passes now" for id, name in found.better]
+        lines += [f"- {plain(told)}" for told in found.attacks]
     for one in all_of:
         causes = one.causes()
         lines += ["", f"## Deviations of {plain(one.name)}: {len(causes)} groups", ""]
@@ -99,7 +120,42 @@ def _deviation(cause: Cause, own: Compared, all_of: Sequence[Compared]) -> Itera
             yield f"  - {plain(name)} answered {told}"
 
 
-def _table(title: str, names: Sequence[str], rows: Iterator[list[str]]) -> list[str]:
+@dataclass(frozen=True)
+class More:
+    """A further table, if it was asked for. told: how to read it. head: what its rows are."""
+
+    id: str
+    title: str
+    told: str
+    head: str
+    lines: Sequence[Line]
+
+
+def _more(all_of: Sequence[Compared]) -> Iterator[More]:
+    """Yield the tables of attacks and of speed that have lines."""
+    attacked, measured = [one.attacks for one in all_of], [one.speed for one in all_of]
+    head = "workload × nemesis"
+    for more in (
+        More("attacks", "Under attack", ATTACKED, head, list(attacks.verdicts(attacked))),
+        More("served", "Availability", SERVED, head, list(attacks.availability(attacked))),
+        More("speed", "Speed and memory", MEASURED, "measure", list(speed.lines(measured))),
+    ):
+        if more.lines:
+            yield more
+
+
+def _cells(line: Line) -> list[str]:
+    """Return the cells of a row in Markdown, the title first."""
+    title = f"{line.title} ({line.meaning})" if line.meaning else line.title
+    return [plain(title), *map(_cell, line.cells)]
+
+
+def _cell(cell: Cell) -> str:
+    told = plain(cell.text())
+    return f"{told} ([report]({quote(cell.link)}))" if cell.link else told
+
+
+def _table(title: str, names: Sequence[str], rows: Iterable[list[str]]) -> list[str]:
     head = [title, *map(plain, names)]
     return [
         "",

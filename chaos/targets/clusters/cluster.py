@@ -184,6 +184,10 @@ class LocalCluster:
         """Return the nodes, in the order of their numbers."""
         return list(self._members.values())
 
+    def processes(self) -> Sequence[LocalNode]:
+        """Return all nodes and whatever else was started for them, except proxies."""
+        return self.members()
+
     # --- what roles.resolve asks ------------------------------------------------------------------
 
     def reachable(self) -> Sequence[int]:
