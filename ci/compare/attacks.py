@@ -86,7 +86,7 @@ def _word(row: Row) -> str:
 def _verdict(row: Row) -> Cell:
     word = _word(row)
     link = f"{RUNS}/{row.run}/{REPORT}" if row.run else None
-    return Cell(word, row.reason, TONES.get(word, NO_TONE), link)
+    return Cell(word, row.reason.removeprefix(f"{word}: "), TONES.get(word, NO_TONE), link)
 
 
 def _availability(row: Row) -> Cell:

@@ -18,6 +18,7 @@ RANK = ("failed", "passed", "unsupported")
 """The results that a case can have; of several versions of a case, the result that comes first here
 counts."""
 CLIPPED = 300
+NOT_STATED = "not stated"
 
 
 @dataclass(frozen=True)
@@ -56,6 +57,13 @@ class Compared:
     def suite(self) -> str | None:
         """Return the version of the cases, or None if the results do not say it."""
         return self.results.get("suite")
+
+    def versions(self, api: str) -> str | None:
+        """Return the versions of an API that the target advertises, such as "0-11", or None if it
+        advertises none. Results of an older Touchstone do not say it: NOT_STATED."""
+        if (advertised := self.results.get("advertised")) is None:
+            return NOT_STATED
+        return None if api not in advertised else "{}-{}".format(*advertised[api])
 
     def by_case(self) -> dict[tuple[str, str], str]:
         """Return (case id, function) -> its result. If the function ran with several versions or
@@ -100,6 +108,13 @@ def areas_of(all_of: Sequence[Compared]) -> dict[str, dict[str, dict[str, int]]]
             counts = of_target.setdefault(one.name, dict.fromkeys(RANK, 0))
             counts[entry["result"]] += 1
     return found
+
+
+def versions_of(all_of: Sequence[Compared]) -> dict[str, list[str | None]]:
+    """Return API -> the versions that each target advertises, for each API on which they differ."""
+    apis = sorted({api for one in all_of for api in one.results.get("advertised") or ()})
+    found = {api: [one.versions(api) for one in all_of] for api in apis}
+    return {api: versions for api, versions in found.items() if len(set(versions)) > 1}
 
 
 def differing(all_of: Sequence[Compared]) -> list[tuple[str, str, list[str]]]:
@@ -173,6 +188,10 @@ def as_dict(all_of: Sequence[Compared]) -> dict[str, Any]:
             one.name: {each.profile: each.as_dict() for each in one.standings()} for one in all_of
         },
         "areas": areas_of(all_of),
+        "versions": {
+            api: dict(zip((o.name for o in all_of), versions, strict=True))
+            for api, versions in versions_of(all_of).items()
+        },
         "changed": None if (found := changed(all_of)) is None else asdict(found),
         "differences": [
             {

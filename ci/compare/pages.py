@@ -20,6 +20,7 @@ from ci.compare.comparing import (
     beside_others,
     changed,
     differing,
+    versions_of,
 )
 from ci.compare.decoding import Shown, shown
 from ci.compare.profiles import PROFILES, Entry
@@ -27,9 +28,11 @@ from ci.report.html import render
 from ci.report.markdown import plain
 
 PAGE, TEXT, DATA = "comparison.html", "comparison.md", "comparison.json"
+VERSIONS = "The versions that each target advertises, of the APIs on which they differ."
 ATTACKED = (
     "Each run is judged from the history that its clients recorded. A target is unsupported where"
-    " it cannot be attacked that way, or where the run would show nothing."
+    " it cannot be attacked that way, or where the run would show nothing. Where a reason asks for"
+    " a longer --seconds, give --chaos a larger number."
 )
 SERVED = (
     "The share of the time of the same runs, from the first request to the last, without the gaps"
@@ -132,16 +135,22 @@ class More:
 
 
 def _more(all_of: Sequence[Compared]) -> Iterator[More]:
-    """Yield the tables of attacks and of speed that have lines."""
+    """Yield the tables of versions, attacks and speed that have lines."""
     attacked, measured = [one.attacks for one in all_of], [one.speed for one in all_of]
     head = "workload × nemesis"
     for more in (
+        More("versions", "Versions", VERSIONS, "API", list(_versions(all_of))),
         More("attacks", "Under attack", ATTACKED, head, list(attacks.verdicts(attacked))),
         More("served", "Availability", SERVED, head, list(attacks.availability(attacked))),
         More("speed", "Speed and memory", MEASURED, "measure", list(speed.lines(measured))),
     ):
         if more.lines:
             yield more
+
+
+def _versions(all_of: Sequence[Compared]) -> Iterator[Line]:
+    for api, versions in versions_of(all_of).items():
+        yield Line(api, "", tuple(Cell(each or "not advertised") for each in versions))
 
 
 def _cells(line: Line) -> list[str]:

@@ -12,7 +12,7 @@ import os
 import shlex
 import time
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
@@ -73,6 +73,8 @@ class Results:
     ended: str | None = UNDER_WAY
     """The reason why the examination ended before its last case, or None once it has run that."""
     cases: list[dict[str, Any]] = field(default_factory=list)
+    advertised: Mapping[str, tuple[int, int]] = field(default_factory=dict)
+    """API -> the first and the last version that the target advertises."""
     _date: str = field(default_factory=lambda: f"{datetime.now(UTC):%Y-%m-%dT%H:%M:%SZ}")
     _started: float = field(default_factory=time.monotonic)
     _saved_next: float = 0.0
@@ -125,6 +127,7 @@ class Results:
             "suite": SUITE,
             "date": self._date,
             "target": self.target,
+            "advertised": {api: list(span) for api, span in sorted(self.advertised.items())},
             "passed": counts["passed"],
             "failed": counts["failed"],
             "unsupported": counts["unsupported"],

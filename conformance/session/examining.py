@@ -74,6 +74,7 @@ def pytest_configure(config: pytest.Config) -> None:
             config.stash[EXAMINED].name,
             config.getoption("--results-json"),
             config.getoption("--results-junit"),
+            advertised=config.stash[EXAMINED].advertised,
         )
         PATIENCE.forget()
         PUT_OFF.forget()

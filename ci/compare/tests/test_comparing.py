@@ -10,7 +10,7 @@ import pytest
 from typer.testing import CliRunner
 
 from ci.cli import app
-from ci.compare.comparing import Compared, as_dict, changed, differing
+from ci.compare.comparing import Compared, as_dict, changed, differing, versions_of
 from ci.compare.pages import DATA, PAGE, TEXT, as_html, as_markdown
 from ci.compare.profiles import PROFILES, standing
 from ci.errors import UsageError
@@ -91,6 +91,20 @@ def test_cases_differ_if_any_target_has_another_result() -> None:
     assert differing([a, b]) == [("WIRE-01", "test_wire", ["passed", "failed"])]
     assert ("META-01", "test_meta", ["passed", "-"]) in differing([a, c])
     assert as_dict([a, b])["summary"]["b"] == {"passed": 2, "failed": 1, "unsupported": 0}
+
+
+def test_versions_are_told_of_the_apis_on_which_targets_differ() -> None:
+    def advertising(name: str, **advertised: list[int]) -> Compared:
+        return Compared(name, {**target(name).results, "advertised": advertised})
+
+    both = [advertising("a", Fetch=[4, 17], Produce=[3, 12]), advertising("b", Fetch=[4, 17])]
+    assert versions_of(both) == {"Produce": ["3-12", None]}
+    assert as_dict(both)["versions"] == {"Produce": {"a": "3-12", "b": None}}
+    assert "| Produce | 3-12 | not advertised |" in as_markdown(both)
+    assert "not advertised" in as_html(both)
+    older = [both[0], target("c")]
+    assert versions_of(older)["Fetch"] == ["4-17", "not stated"]
+    assert "Versions" not in as_markdown([target("c"), target("d")])
 
 
 def files_of(tmp_path: Path, *all_of: Compared) -> list[str]:

@@ -61,7 +61,7 @@ def test_each_attack_is_a_line_with_a_verdict_or_a_reason() -> None:
     assert line.title == "appends × kill"
     assert [cell.text() for cell in line.cells] == [
         "valid",
-        "invalid: invalid: lost_writes",
+        "invalid: lost_writes",
         "unknown: node 1 did not start",
         "not measured",
         "unsupported: kfake keeps everything in memory",
