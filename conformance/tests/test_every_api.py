@@ -64,6 +64,24 @@ def wire_to(kafka: FakeKafka) -> Iterator[Wire]:
         kafka.stop()
 
 
+@pytest.mark.parametrize("api", sorted(cases.BETWEEN_BROKERS))
+def test_what_only_brokers_in_zookeeper_mode_send_is_unsupported(api: str) -> None:
+    kafka = FakeKafka({})
+    with wire_to(kafka) as wire:
+        wire.advertised = {**wire.advertised, api: (0, 1), "LeaderAndIsr": (4, 7)}
+        with pytest.raises(Unsupported, match=f"no client sends {api}"):
+            cases.test_what_is_advertised_is_answered_as_its_schema_says(wire, api)
+        wire.advertised = {api: (0, 1)}
+        if api != "LeaderAndIsr":  # in KRaft mode no client may see it
+            with pytest.raises(Deviation, match=f"with {api}"):
+                cases.test_what_is_advertised_is_answered_as_its_schema_says(wire, api)
+
+
+def test_an_api_that_kafka_4_0_removed_is_not_looked_up() -> None:
+    assert not cases.throttles("UpdateMetadata")
+    assert cases.throttles("Metadata")
+
+
 def test_answers_as_their_schema_says_pass() -> None:
     with wire_to(Mangling("ListGroups")) as wire:
         cases.test_what_is_advertised_is_answered_as_its_schema_says(wire, "ListGroups")
