@@ -6,7 +6,6 @@ import difflib
 from collections.abc import Callable
 from pathlib import Path
 
-from chaos.targets.apache import of_version
 from chaos.targets.bootstrap import BootstrapTarget
 from chaos.targets.dockerized import in_containers
 from chaos.targets.foreign.target import SUFFIX, ForeignTarget
@@ -15,6 +14,7 @@ from chaos.targets.librdkafka_mock import installed_mock
 from chaos.targets.mixed import of_both_kinds
 from chaos.targets.namespaced.apache import in_namespaces
 from chaos.targets.reference import with_bug_or_not
+from chaos.targets.zookeeper import of_version
 from chaos.values.protocols import Target, TargetError
 
 __all__ = ["FOREIGN", "TARGETS", "parse_target"]
@@ -51,10 +51,11 @@ DESCRIBED: Callable[[Path], Target] = ForeignTarget
 
 def parse_target(text: str, bug: str | None = None) -> Target:
     """Return the target for a name of TARGETS with or without ":VERSION" ("apache" is 4.3.1,
-    "apache:3.9" the pinned 3.9.1), for host:port[,host:port], or for FILE.toml. Raise TargetError
-    for any other text, with the nearest name, for an unknown version, for a bug in a target without
-    planted bugs, and for a file that does not describe a cluster. An unknown bug is refused here
-    only by `sim`; the reference broker refuses it when the cluster starts."""
+    "apache:3.9" the pinned 3.9.1, "apache:3.9-zookeeper" the same in ZooKeeper mode), for
+    host:port[,host:port], or for FILE.toml. Raise TargetError for any other text, with the nearest
+    name, for an unknown version, for a bug in a target without planted bugs, and for a file that
+    does not describe a cluster. An unknown bug is refused here only by `sim`; the reference broker
+    refuses it when the cluster starts."""
     name, colon, rest = text.partition(":")
     if text.endswith(SUFFIX):
         _refuse_bug(text, bug)

@@ -140,7 +140,7 @@ class ApacheKafka(Equippable):
         """Write the configuration, hosts file and command line of these nodes. Return the nodes,
         not formatted, and name -> address of the additional listeners of each. Raise TargetError
         for `listeners` in `config` that are not NAME://host:port[,…]."""
-        launcher = self._launcher(java, directory)
+        launcher = self.launcher(java, directory)
         (directory / "nodes").mkdir(parents=True, exist_ok=True)
         (directory / "nodes" / "log4j2.properties").write_text(LOG4J2)
         (directory / "nodes" / "log4j.properties").write_text(LOG4J1)
@@ -148,8 +148,7 @@ class ApacheKafka(Equippable):
         for number in numbers:
             home, data = directory / "nodes" / str(number), directory / "data" / str(number)
             home.mkdir(parents=True, exist_ok=True)
-            own = apache_properties(layout, number, data)
-            settings, listeners = with_listeners(own, config)
+            settings, listeners = with_listeners(self.settings_of(layout, number, data), config)
             added.append(listeners)
             properties = home / "server.properties"
             write_private(properties, settings)
@@ -162,6 +161,10 @@ class ApacheKafka(Equippable):
             direct = layout.bound("CLIENT", number)
             members.append(LocalNode(number, command, direct, home, data=data))
         return members, added
+
+    def settings_of(self, layout: Layout, number: int, data: Path) -> dict[str, str]:
+        """Return the default settings of a node, to which the user's are added."""
+        return apache_properties(layout, number, data)
 
     def network(self, directory: Path, nodes: int, proxied: bool) -> tuple[Layout, Links | None]:
         """Claim the addresses of a new cluster, and start toxiproxy if `proxied`. Return
@@ -187,7 +190,8 @@ class ApacheKafka(Equippable):
         missing."""
         return [str(find_java()), "-cp", ":".join(map(str, self.jars()))]
 
-    def _launcher(self, java: Sequence[str], directory: Path) -> list[str]:
+    def launcher(self, java: Sequence[str], directory: Path) -> list[str]:
+        """Return the command words for Java with the options of a node's JVM."""
         quick = () if self.full_speed else QUICK_OPTIONS
         return [
             *java,
@@ -276,5 +280,7 @@ def of_version(asked: str, bug: str | None) -> ApacheKafka:
     version = VERSIONS.get(asked or DEFAULT_VERSION)
     if version is None:
         known = ", ".join(f"apache:{version}" for version in VERSIONS)
-        raise TargetError(f"no Apache Kafka {asked!r} is pinned here; use one of {known}")
+        raise TargetError(
+            f"no Apache Kafka {asked!r} is pinned here; use one of {known}, apache:3.9-zookeeper"
+        )
     return ApacheKafka(version)

@@ -18,8 +18,8 @@ from ci.errors import UsageError
 TargetOption = Annotated[
     str | None,
     typer.Option(
-        help="Start this target: reference, apache, apache:3.9, kfake, librdkafka-mock,"
-        " docker:apache."
+        help="Start this target: reference, apache, apache:3.9, apache:3.9-zookeeper, kfake,"
+        " librdkafka-mock, docker:apache."
     ),
 ]
 BootstrapOption = Annotated[

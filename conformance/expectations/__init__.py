@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from chaos.targets import zookeeper
 from chaos.targets.apache import DEFAULT_VERSION, VERSIONS
 from conformance.reporting.baseline import Difference, difference, read_baseline
 
@@ -23,7 +24,7 @@ def file_of(target: str) -> Path | None:
         target = target.removeprefix(way)
     name, _, version = target.partition(":")
     if name == "apache":
-        version = VERSIONS.get(version or DEFAULT_VERSION, version)
+        version = (VERSIONS | zookeeper.VERSIONS).get(version or DEFAULT_VERSION, version)
     path = HOME / f"{name}-{version}.toml"
     return path if path.is_file() else None
 

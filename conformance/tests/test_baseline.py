@@ -154,14 +154,15 @@ def test_each_known_deviation_is_about_a_case(file: Path) -> None:
         ("apache:4.3", True),
         ("docker:apache:4.3.1", True),
         ("apache:3.9", False),
+        ("apache:3.9-zookeeper", False),
         ("reference", False),
         ("127.0.0.1:9092", False),
     ],
 )
 def test_known_deviations_are_those_of_the_target(target: str, has_deviations: bool) -> None:
-    first = read_baseline(DEVIATIONS[0])[0]
+    first = read_baseline(HOME / "apache-4.3.1.toml")[0]
     entry = {"id": first.case, "name": first.test, "version": 0, "nodeid": "a"}
-    assert file_of("apache") == DEVIATIONS[0]
+    assert file_of("apache") == HOME / "apache-4.3.1.toml"
 
     def found(result: str) -> Difference | None:
         return difference_from_expected({"target": target, "cases": [entry | {"result": result}]})
@@ -174,6 +175,12 @@ def test_known_deviations_are_those_of_the_target(target: str, has_deviations: b
     assert failed is not None and passed is not None
     assert (failed.is_red(), passed.is_red()) == (False, True)
     assert any(first.reason in line for line in failed.lines())
+
+
+def test_a_mode_has_deviations_of_its_own() -> None:
+    file = HOME / "apache-3.9.1-zookeeper.toml"
+    assert file_of("apache:3.9-zookeeper") == file_of("apache:3.9.1-zookeeper") == file
+    assert file_of("apache:3.9") is None
 
 
 def test_a_missing_baseline_is_refused(tmp_path: Path) -> None:
