@@ -71,6 +71,8 @@ def compare(
     if len(targets) < 2:
         raise UsageError("compare: name at least two targets, or files of results")
     check_above_zero(chaos=chaos, speed=speed, nodes=nodes)
+    if nodes != 1 and chaos is None:
+        raise UsageError(f"--nodes {nodes} is for --chaos; give that, too")
     check_directory("--out", out)
     options = Cases(keyword=keyword, priority=priority, max_time=max_time).words(())
     for given in targets:

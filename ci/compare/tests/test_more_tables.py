@@ -191,6 +191,12 @@ def test_a_number_that_is_not_above_zero_is_refused_first(option: str) -> None:
     assert f"{option} 0: give a number above zero" in done.output
 
 
+def test_nodes_without_an_attack_are_refused() -> None:
+    done = CliRunner().invoke(app, ["compare", "reference", "kfake", "--nodes", "3"])
+    assert done.exit_code == 2
+    assert "--nodes 3 is for --chaos" in done.output
+
+
 def test_a_target_that_does_not_start_is_not_measured(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
