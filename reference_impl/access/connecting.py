@@ -52,11 +52,17 @@ def _in_tls(connection: socket.socket, access: Access, host: str) -> socket.sock
             " certificates that signed it as ssl.ca.location"
         ) from error
     except ssl.SSLError as error:
-        reason = (error.reason or "no handshake").lower().replace("_", " ")
         raise AccessError(
-            f"the TLS handshake with {host} failed ({reason}); give a listener that speaks TLS, and"
-            " a TLS version, a cipher and, if it asks for one, a certificate that it accepts"
+            f"the TLS handshake with {host} failed ({words(error)}); give a listener that speaks"
+            " TLS, and a TLS version, a cipher and, if it asks for one, a certificate that it"
+            " accepts"
         ) from error
+
+
+def words(error: ssl.SSLError, otherwise: str = "no handshake") -> str:
+    """Return the reason of an error of TLS in words, such as `wrong version number`. otherwise: the
+    words if it has none."""
+    return (error.reason or otherwise).lower().replace("_", " ")
 
 
 def log_in(connection: socket.socket, access: Access, deadline: float) -> int:

@@ -13,6 +13,7 @@ from reference_impl.access.scram import HASHES, Scram
 from reference_impl.access.settings import Access
 from reference_impl.wire import (
     ApiKey,
+    ErrorCode,
     Malformed,
     Struct,
     decode_response,
@@ -33,13 +34,22 @@ class LoginRefused(OSError):
     sentence."""
 
 
-def login(access: Access) -> Exchange:
+def login(access: Access, versions: dict[int, int] | None = None) -> Exchange:
     """Yield the framed requests of a login, and be sent their responses. Return the milliseconds
     for which the session lasts (0: without end). Raise LoginRefused if the broker refuses, or its
-    response cannot be read."""
-    versions = yield from _versions()
+    response cannot be read.
+
+    versions: API key -> its newest version. An empty one is filled by asking the broker; to renew a
+    login, pass it again, since a broker closes a session at its end that asks for anything but a
+    login.
+    """
+    versions = {} if versions is None else versions
+    if not versions:
+        versions |= yield from _versions()
     mechanism = access.mechanism or ""
     answer = yield from _ask(ApiKey.SASL_HANDSHAKE, versions, mechanism=mechanism)
+    if answer.error_code == ErrorCode.ILLEGAL_SASL_STATE:
+        raise LoginRefused("this listener demands no login, so sasl.mechanism cannot be used there")
     if answer.error_code:
         raise LoginRefused(
             f"sasl.mechanism {mechanism} is not enabled there; give one of those that are:"

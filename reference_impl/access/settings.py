@@ -41,6 +41,9 @@ class Access:
     key: Path | None = None
     key_password: str = field(default="", repr=False)
     checks_hostname: bool = True
+    made_context: ssl.SSLContext | None = field(default=None, repr=False)
+    """A TLS context for the settings that was made elsewhere, such as from keys that are in no
+    file."""
 
     @property
     def uses_tls(self) -> bool:
@@ -60,6 +63,8 @@ class Access:
     def context(self) -> ssl.SSLContext:
         """Return a TLS context for these settings. Raise OSError (also ssl.SSLError) for unusable
         files."""
+        if self.made_context is not None:
+            return self.made_context
         context = ssl.create_default_context(cafile=self.ca)
         context.check_hostname = self.checks_hostname
         if self.certificate is not None:

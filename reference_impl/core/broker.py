@@ -304,7 +304,7 @@ class Broker:
         """Return another node's address for requests of this lane: on lanes to controllers, the one
         that the quorum knows; on others, the one with which the broker has registered (KIP-595,
         KIP-631). Return None if it is unknown."""
-        if lane in (Lane.CONTROLLER, Lane.QUORUM, Lane.METADATA):
+        if lane.leads_to_controllers:
             return self.quorum.endpoint_of(node_id)
         broker = self.image.brokers.get(node_id)
         return (

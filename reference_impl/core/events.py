@@ -73,11 +73,13 @@ class GoOn(Event):
 @dataclass(slots=True)
 class ConnectionOpened(Event):
     """A client has connected to a listener. A connection for which this event never came counts as
-    one to the first listener."""
+    one to the first listener. subject: that of the client's certificate in the form of RFC 2253,
+    None if it has shown none."""
 
     connection: int
     listener: str
     client_port: int = 0
+    subject: str | None = None
 
 
 @dataclass(slots=True)

@@ -38,6 +38,7 @@ from reference_impl.core.requests import controller_lifecycle
 from reference_impl.core.requests.api import Served
 from reference_impl.core.rules import Rules
 from reference_impl.core.security.listeners import Endpoint
+from reference_impl.core.security.principal_rules import RULES, name_of
 from reference_impl.core.security.sasl import authentication
 from reference_impl.core.storage import Storage, StorageError
 from reference_impl.core.transactions import coordinator as transactions
@@ -145,11 +146,9 @@ class Node:
                 broker.outbox.post("snapshots", keep_snapshots(broker))
             case GoOn(connection=connection):
                 self._waiting.go_on(connection, effects)
-            case ConnectionOpened(connection=connection, listener=listener, client_port=port):
+            case ConnectionOpened(connection=connection, client_port=port):
                 broker.telemetry.opened(connection, port)
-                sasl = broker.connection_listeners.opened(connection, listener).sasl
-                if sasl is not None:
-                    broker.authentication.opened(connection, sasl)
+                effects += identify(broker, event)
             case TokenArrived(connection=connection, token=token):
                 run(connection, broker.authentication.token_arrived(connection, token), effects)
             case ConnectionClosed(connection=connection):
@@ -203,6 +202,23 @@ class Node:
             return decide(broker, request)
         handler = api.handle(broker, request)
         return handler if api.refuse is None else held(broker, handler)
+
+
+def identify(broker: Broker, opened: ConnectionOpened) -> Iterator[Effect]:
+    """Note the listener of a new connection. If the listener demands a login, wait for that. Else a
+    client that has shown a certificate is named by it, and its connection is closed if no rule
+    gives it a name (SslPrincipalMapper.java)."""
+    connection = opened.connection
+    listener = broker.connection_listeners.opened(connection, opened.listener)
+    if listener.sasl is not None:
+        broker.authentication.opened(connection, listener.sasl)
+    elif listener.tls is not None and opened.subject is not None:
+        name = name_of(listener.tls.rules, opened.subject)
+        if name is None:
+            reason = f"no rule of {RULES} matches the certificate of {opened.subject}"
+            yield CloseConnection(connection, reason)
+        else:
+            broker.principals.authenticated(connection, f"User:{name}")
 
 
 def leave(broker: Broker) -> Iterator[Effect]:

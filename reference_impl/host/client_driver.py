@@ -20,7 +20,8 @@ from reference_impl.client.effects import Complete, Fail, PartitionsChanged, Wak
 from reference_impl.client.errors import ClientError
 from reference_impl.client.events import Abandoned, Answered, Called, ConnectionLost, Event, Woken
 from reference_impl.client.machine import Machine
-from reference_impl.host.connections import Connections
+from reference_impl.host.outgoing.access_to import always
+from reference_impl.host.outgoing.connections import Connections
 from reference_impl.links.effects import Ask, Destination, Effect, HangUp
 from reference_impl.wire import Struct
 
@@ -37,7 +38,7 @@ class ClientDriver:
         on_change: Callable[[PartitionsChanged], None] | None = None,
         access: Access = PLAINTEXT,
     ) -> None:
-        self._connections = Connections(self.answered, self.connection_lost, access)
+        self._connections = Connections(self.answered, self.connection_lost, always(access))
         self._machine = machine
         self._on_change = on_change
         self._loop = asyncio.get_running_loop()

@@ -22,8 +22,14 @@ from pathlib import Path
 from uuid import uuid4
 
 from reference_impl.core.configs.broker import BrokerConfig
-from reference_impl.core.configs.cluster import VOTERS, of_internal_topics
-from reference_impl.core.configs.keys import BadConfig
+from reference_impl.core.configs.cluster import (
+    BETWEEN_BROKERS,
+    CONTROLLER_LISTENERS,
+    PROTOCOL_BETWEEN_BROKERS,
+    VOTERS,
+    of_internal_topics,
+)
+from reference_impl.core.configs.keys import BadConfig, split_list
 from reference_impl.core.log.directories.data_directory import DataDirectory, uuid_text
 from reference_impl.host.disk import Disk
 from reference_impl.host.settings.properties import write_private
@@ -58,7 +64,8 @@ def settings_of_nodes(
     is impossible, or a given setting is wrong or must differ between nodes; OSError if too few
     ports are free.
 
-    Node i listens for clients at the first port + i - 1; the controllers' ports follow.
+    Node i listens for clients and other brokers at the first port + i - 1; the controllers' ports
+    follow. Each listener has the name that the settings give it, else PLAINTEXT and CONTROLLER.
     """
     voters = range(1, _controllers(size) + 1)
     for key in OF_EACH_NODE:
@@ -66,10 +73,12 @@ def settings_of_nodes(
             raise BadConfig(f"{key} differs between nodes: --nodes {size.nodes} sets it; remove it")
     ports = _ports(size.first_port, size.nodes + len(voters))
     quorum = {node: f"{HOST}:{ports[size.nodes + node - 1]}" for node in voters}
+    brokers = given.get(BETWEEN_BROKERS) or given.get(PROTOCOL_BETWEEN_BROKERS) or "PLAINTEXT"
+    controllers = (split_list(given.get(CONTROLLER_LISTENERS, "")) or ["CONTROLLER"])[0]
     found = {}
     for node in range(1, size.nodes + 1):
-        listeners = [f"PLAINTEXT://{HOST}:{ports[node - 1]}"]
-        listeners += [f"CONTROLLER://{quorum[node]}"] if node in voters else []
+        listeners = [f"{brokers}://{HOST}:{ports[node - 1]}"]
+        listeners += [f"{controllers}://{quorum[node]}"] if node in voters else []
         found[node] = {
             **of_internal_topics(size.nodes),
             **given,

@@ -49,7 +49,8 @@ from reference_impl.core.events import (
 from reference_impl.core.log.segments.segment import Slice
 from reference_impl.core.node import Node, never
 from reference_impl.core.storage import StorageError
-from reference_impl.host.connections import Connections
+from reference_impl.host.outgoing.connections import Connections
+from reference_impl.host.outgoing.peer_access import Refusals, access_to_nodes
 from reference_impl.host.steps import LongestSteps
 from reference_impl.host.timers import Timers
 from reference_impl.links.effects import Ask, Destination, HangUp
@@ -114,7 +115,8 @@ class NodeHost:
     ) -> None:
         """Prepare to run the node, which `start` begins. on_fatal gets the reason why it must end.
         resolve: host name -> address, used before the system's resolver. steps_in: the directory of
-        the file of longest steps."""
+        the file of longest steps. Raise BadConfig if the keys or certificates for other nodes
+        cannot be loaded."""
         self.node = node
         self.connections: dict[int, Answerable] = {}
         self.turn_is_over: Callable[[], bool] = never
@@ -127,7 +129,13 @@ class NodeHost:
         self._longest = LongestSteps(steps_in)
         self._on_fatal = on_fatal
         self._timers = Timers(self._fire)
-        self._outgoing = Connections(self._answered, self._lost, resolve=resolve)
+        self._outgoing = Connections(
+            self._answered,
+            self._lost,
+            access_to_nodes(node.config),
+            resolve,
+            on_refused=Refusals().refused,
+        )
         """The connections to other nodes."""
         self._perform: dict[type[Effect], Callable[[Any], None]] = {
             Respond: self._respond,
@@ -219,9 +227,12 @@ class NodeHost:
     def _must_give_way(self) -> bool:
         return time.monotonic() >= self._step_ends_s and self.turn_is_over()
 
-    def connection_opened(self, connection: int, listener: str, client_port: int) -> None:
-        """Tell the node that a client has connected to this listener from this port."""
-        opened = ConnectionOpened(*moment(), connection, listener, client_port)
+    def connection_opened(
+        self, connection: int, listener: str, client_port: int, subject: str | None = None
+    ) -> None:
+        """Tell the node that a client has connected to this listener from this port. subject: that
+        of its certificate, if it has shown one."""
+        opened = ConnectionOpened(*moment(), connection, listener, client_port, subject)
         self._deliver(opened)
 
     def connection_closed(self, connection: int) -> None:

@@ -2,8 +2,10 @@
 
 It prints exactly one line on standard output, `ready host:port`, once it accepts requests there
 (the address that clients are given may differ: advertised.listeners). With --nodes 3 each node runs
-in a process of its own, and the line names the addresses of all. Everything else goes to standard
-error. Exit status: 0 after a clean stop, 2 if it could not start, 1 if it had to give up.
+in a process of its own, and the line names the addresses of all. Nodes talk to each other in plain
+text, or by TLS and SASL if security.inter.broker.protocol or inter.broker.listener.name, and
+listener.security.protocol.map for CONTROLLER, say so. Everything else goes to standard error. Exit
+status: 0 after a clean stop, 2 if it could not start, 1 if it had to give up.
 """
 
 from __future__ import annotations

@@ -31,6 +31,11 @@ class Lane(StrEnum):
     METADATA = "metadata"
     """The lane of fetches of the metadata log, which the leader holds back until it has records."""
 
+    @property
+    def leads_to_controllers(self) -> bool:
+        """Return whether a node uses this lane for controllers, not for brokers."""
+        return self in (Lane.CONTROLLER, Lane.QUORUM, Lane.METADATA)
+
 
 @dataclass(frozen=True, slots=True)
 class Destination:

@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 
-from reference_impl.core.configs.cluster import OF_CLUSTER, Membership, membership_of
+from reference_impl.core.configs.cluster import OF_CLUSTER, Membership, access_of, membership_of
 from reference_impl.core.configs.idle import WITHOUT_EFFECT
 from reference_impl.core.configs.keys import (
     INT_MAX,
@@ -25,13 +25,9 @@ from reference_impl.core.configs.keys import (
     table,
 )
 from reference_impl.core.configs.topic import TOPIC_CONFIGS, defaults_from
-from reference_impl.core.security.listeners import (
-    OF_LISTENERS,
-    PREFIX,
-    PROTOCOLS,
-    Listener,
-    listeners_of,
-)
+from reference_impl.core.security.listener_settings import OF_LISTENERS, PREFIX
+from reference_impl.core.security.listeners import PROTOCOLS, Listener, listeners_of
+from reference_impl.core.security.peer_access import AccessToPeers
 from reference_impl.wire import STRING_BYTES_MAX
 
 _B, _S, _I, _L = ConfigType.BOOLEAN, ConfigType.STRING, ConfigType.INT, ConfigType.LONG
@@ -228,7 +224,7 @@ class BrokerConfig:
         check_lengths(given)
         check_all(BROKER_CONFIGS, for_all, "broker")
         config = cls(dict(given))
-        config.membership()
+        config.access_to_peers()
         config.check_super_users()
         config.check_consumer_groups()
         config.check_request_sizes()
@@ -323,6 +319,11 @@ class BrokerConfig:
         """Return this node's place in its cluster. Raise BadConfig if the roles, the id and the
         voters contradict each other."""
         return membership_of(self._in_full(), self.given, self.listeners())
+
+    def access_to_peers(self) -> AccessToPeers:
+        """Return how this node connects to others. Raise BadConfig if its place in the cluster, or
+        the security settings for it, contradict each other."""
+        return access_of(self.membership(), self._in_full(), self.given)
 
     def _in_full(self) -> dict[str, str]:
         """Return the value of every key: the given one, or its default."""

@@ -17,7 +17,18 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from reference_impl.core.configs.keys import BadConfig, ConfigKey, ConfigType, split_list
-from reference_impl.core.security.listeners import Endpoint, Listener, names_and_endpoints
+from reference_impl.core.security.listeners import (
+    PROTOCOLS,
+    Endpoint,
+    Listener,
+    names_and_endpoints,
+)
+from reference_impl.core.security.peer_access import (
+    TO_BROKERS,
+    TO_CONTROLLERS,
+    AccessToPeers,
+    access_to_peers,
+)
 
 _S, _I, _L = ConfigType.STRING, ConfigType.INT, ConfigType.LONG
 _LIST = ConfigType.LIST
@@ -27,6 +38,7 @@ VOTERS, BOOTSTRAP = "controller.quorum.voters", "controller.quorum.bootstrap.ser
 AUTO_JOIN = "controller.quorum.auto.join.enable"
 CONTROLLER_LISTENERS, ROLES = "controller.listener.names", "process.roles"
 BETWEEN_BROKERS = "inter.broker.listener.name"
+PROTOCOL_BETWEEN_BROKERS = "security.inter.broker.protocol"
 
 OF_CLUSTER = (
     ConfigKey("broker.heartbeat.interval.ms", _I, "2000", 1),
@@ -43,7 +55,7 @@ OF_CLUSTER = (
     ConfigKey("controller.quorum.retry.backoff.ms", _I, "20", 1),
     ConfigKey(VOTERS, _LIST, ""),
     ConfigKey("initial.broker.registration.timeout.ms", _I, "60000", 1),
-    ConfigKey(BETWEEN_BROKERS, _S, "PLAINTEXT"),
+    ConfigKey(BETWEEN_BROKERS, _S, None),
     ConfigKey("node.id", _I, "1", 0),
     ConfigKey(ROLES, _LIST, "broker,controller", one_of=(BROKER, CONTROLLER)),
     ConfigKey("replica.fetch.backoff.ms", _I, "1000", 0),
@@ -53,6 +65,9 @@ OF_CLUSTER = (
     ConfigKey("replica.fetch.wait.max.ms", _I, "500"),
     ConfigKey("replica.lag.time.max.ms", _L, "30000"),
     ConfigKey("replica.socket.timeout.ms", _I, "30000", 1),
+    ConfigKey(TO_CONTROLLERS, _S, "GSSAPI"),
+    ConfigKey(TO_BROKERS, _S, "GSSAPI"),
+    ConfigKey(PROTOCOL_BETWEEN_BROKERS, _S, "PLAINTEXT", one_of=PROTOCOLS),
 )
 """The keys by which nodes are one cluster, and by which they notice that one is gone."""
 
@@ -90,6 +105,12 @@ class Membership:
         """Return whether the configuration names no other node."""
         return not self.bootstrap and not self.voters.keys() - {self.node_id}
 
+    @property
+    def is_without_peers(self) -> bool:
+        """Return whether no other node can ever be in its cluster: the configuration gives not even
+        the node itself an address for them."""
+        return self.is_alone and not self.voters
+
 
 def membership_of(
     config: Mapping[str, str], given: Mapping[str, str], of_clients: tuple[Listener, ...]
@@ -117,9 +138,20 @@ def membership_of(
     )
     _check_quorum(found, config, given)
     _check_controller_listener(found, config, of_clients)
-    _check_between_nodes(found, of_clients)
     _check_periods(config)
     return found
+
+
+def access_of(
+    membership: Membership, config: Mapping[str, str], given: Mapping[str, str]
+) -> AccessToPeers:
+    """Return how a node connects to others: in PLAINTEXT if it can have none. Raise BadConfig for
+    security settings that are missing or wrong. config, given: as for `membership_of`."""
+    if membership.is_without_peers:
+        return AccessToPeers()
+    return access_to_peers(
+        membership.between_brokers, membership.controller_listener, given, config
+    )
 
 
 def voters_of(text: str) -> dict[int, Endpoint]:
@@ -155,17 +187,21 @@ def _endpoint(key: str, text: str) -> Endpoint:
 def _between_brokers(
     config: Mapping[str, str], given: Mapping[str, str], of_clients: tuple[Listener, ...]
 ) -> str:
-    """Return the listener between brokers: the one configured, else PLAINTEXT, else the first.
-    Raise BadConfig if there is none, or if the configured one is not for brokers."""
+    """Return the listener between brokers: the one that is named, else the one with the name of
+    their protocol. If neither is set and none is called PLAINTEXT, return the first, where Kafka
+    refuses to start. Raise BadConfig if there is none, or both are set."""
     names = [listener.name for listener in of_clients]
-    wanted = config[BETWEEN_BROKERS]
-    if wanted in names:
-        return wanted
     if not names:
         raise BadConfig(f"listeners={config['listeners']}: there is none for clients; add one")
-    if BETWEEN_BROKERS in given:
+    keys = [key for key in (BETWEEN_BROKERS, PROTOCOL_BETWEEN_BROKERS) if given.get(key)]
+    if len(keys) > 1:
+        raise BadConfig(f"{' and '.join(keys)} are both given; set one of them")
+    wanted = config[keys[0] if keys else PROTOCOL_BETWEEN_BROKERS]
+    if wanted in names:
+        return wanted
+    if keys:
         raise BadConfig(
-            f"{BETWEEN_BROKERS}={wanted}: there is no such listener for brokers; there are"
+            f"{keys[0]}={wanted}: there is no such listener for brokers; there are"
             f" {', '.join(names)}"
         )
     return names[0]
@@ -227,20 +263,6 @@ def _check_controller_listener(
             raise BadConfig(
                 f"listeners: {name} is a listener of controllers, and {ROLES} has no controller;"
                 " remove it"
-            )
-
-
-def _check_between_nodes(found: Membership, of_clients: tuple[Listener, ...]) -> None:
-    """Raise BadConfig if brokers of several nodes would talk to each other over a listener with
-    authentication or encryption."""
-    if found.is_alone:
-        return
-    for listener in of_clients:
-        is_between = listener.name == found.between_brokers
-        if is_between and (listener.sasl is not None or listener.tls is not None):
-            raise BadConfig(
-                f"{BETWEEN_BROKERS}={listener.name}: nodes use PLAINTEXT among themselves; choose a"
-                " listener of this protocol for them, others may be secured"
             )
 
 

@@ -236,18 +236,31 @@ _BROKERS = {
     " empty: the leader.",
     "replica.socket.timeout.ms": "The time for which a follower waits for its leader's response.",
     "sasl.enabled.mechanisms": "The SASL mechanisms that clients may choose from.",
+    "sasl.mechanism.controller.protocol": "The SASL mechanism by which nodes log in to"
+    " controllers.",
+    "sasl.mechanism.inter.broker.protocol": "The SASL mechanism by which brokers log in to each"
+    " other.",
     "sasl.server.max.receive.size": "The largest size of one authentication message.",
+    "security.inter.broker.protocol": "The protocol that brokers use among themselves, if"
+    " inter.broker.listener.name is not set; it is the name of their listener, too.",
     "socket.receive.buffer.bytes": "The receive buffer of a client's socket; "
     "-1: the operating system decides.",
     "socket.request.max.bytes": "The largest size of a request; a larger one ends its connection.",
     "socket.send.buffer.bytes": "The send buffer of a client's socket; "
     "-1: the operating system decides.",
     "ssl.client.auth": "Whether clients must present a certificate.",
+    "ssl.endpoint.identification.algorithm": "How the certificate of another node is compared with"
+    " its host name; empty: not at all.",
     "ssl.key.password": "The password of the private key.",
     "ssl.keystore.certificate.chain": "The certificate of the broker and its chain, as PEM.",
     "ssl.keystore.key": "The private key of the broker, as PEM.",
     "ssl.keystore.location": "The file with the certificate and the key of the broker.",
     "ssl.keystore.type": "The format of ssl.keystore.location.",
+    "ssl.principal.mapping.rules": "The rules that make a client's name of the subject of its"
+    " certificate.",
+    "ssl.truststore.certificates": "The certificates that are trusted, as PEM.",
+    "ssl.truststore.location": "The file with the certificates that are trusted.",
+    "ssl.truststore.type": "The format of ssl.truststore.location.",
     "super.users": "The principals that may do everything, separated by semicolons.",
     "telemetry.max.bytes": "The largest compressed size of the metrics that a client pushes at"
     " once.",

@@ -23,7 +23,7 @@ from reference_impl.core.configs.keys import (
 )
 from reference_impl.core.configs.topic import TOPIC_CONFIGS
 from reference_impl.core.controller.image.metadata_image import MetadataImage
-from reference_impl.core.security.listeners import PREFIX
+from reference_impl.core.security.listener_settings import PREFIX
 
 ALL_BROKERS = ""
 """The name of the resource whose configuration all brokers have."""

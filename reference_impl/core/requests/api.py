@@ -49,9 +49,12 @@ class Served:
     quorum: Mapping[int, Api] = field(default_factory=dict)
 
 
+ON_EVERY_LISTENER = (ApiKey.API_VERSIONS, ApiKey.SASL_HANDSHAKE, ApiKey.SASL_AUTHENTICATE)
+
+
 def tables_of(served: Served) -> tuple[dict[int, Api], dict[int, Api]]:
     """Return two tables of APIs: those of a controllers' listener, and all APIs, for a node's
     requests to itself. In the second, a broker's row replaces the controller's of the same API."""
     of_controllers: dict[int, Api] = {**served.controller, **served.quorum}
-    of_controllers[ApiKey.API_VERSIONS] = served.broker[ApiKey.API_VERSIONS]
+    of_controllers |= {key: served.broker[key] for key in ON_EVERY_LISTENER if key in served.broker}
     return of_controllers, {**of_controllers, **served.broker}

@@ -19,35 +19,17 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
-from reference_impl.core.configs.keys import BadConfig, ConfigKey, ConfigType, split_list, table
-from reference_impl.core.security.sasl import jaas
+from reference_impl.core.configs.keys import BadConfig, split_list
+from reference_impl.core.security.encryption import Tls, tls_of_listener
+from reference_impl.core.security.listener_settings import (
+    MECHANISMS,
+    REAUTH,
+    ListenerSettings,
+    check_own_keys,
+)
 from reference_impl.core.security.sasl.plain import PLAIN
-from reference_impl.core.security.sasl.scram import SCRAM_MECHANISMS
 
 PROTOCOLS = ("PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL")
-MECHANISMS = (PLAIN, *SCRAM_MECHANISMS)
-PREFIX = "listener.name."
-PLAIN_MODULE = "org.apache.kafka.common.security.plain.PlainLoginModule"
-SCRAM_MODULE = "org.apache.kafka.common.security.scram.ScramLoginModule"
-
-_I, _L, _S = ConfigType.INT, ConfigType.LONG, ConfigType.STRING
-_LIST, _PASSWORD = ConfigType.LIST, ConfigType.PASSWORD
-OF_LISTENERS = table(
-    ConfigKey("connection.failed.authentication.delay.ms", _I, "100", 0),
-    ConfigKey("connections.max.reauth.ms", _L, "0"),
-    ConfigKey("sasl.enabled.mechanisms", _LIST, "GSSAPI"),
-    ConfigKey("sasl.server.max.receive.size", _I, "524288", 1),
-    ConfigKey("ssl.client.auth", _S, "none", one_of=("none",)),
-    ConfigKey("ssl.key.password", _PASSWORD, None),
-    ConfigKey("ssl.keystore.certificate.chain", _PASSWORD, None),
-    ConfigKey("ssl.keystore.key", _PASSWORD, None),
-    ConfigKey("ssl.keystore.location", _S, None),
-    ConfigKey("ssl.keystore.type", _S, "JKS"),
-)
-"""The keys that can be set for a single listener (with its prefix) or for all listeners
-(without)."""
-_JAAS, _REAUTH = "sasl.jaas.config", "connections.max.reauth.ms"
-_OF_MECHANISMS = (_JAAS, _REAUTH)
 
 
 @dataclass(frozen=True)
@@ -80,16 +62,6 @@ class Sasl:
 
 
 @dataclass(frozen=True)
-class Tls:
-    """The key and the certificates of a listener in PEM, given as text or as one file."""
-
-    key: str | None = field(repr=False)
-    chain: str | None
-    location: str | None
-    password: str | None = field(repr=False)
-
-
-@dataclass(frozen=True)
 class Listener:
     """A socket on which a broker listens, with its security protocol."""
 
@@ -113,17 +85,15 @@ def listeners_of(
     controllers = split_list(config["controller.listener.names"])
     bound = names_and_endpoints("listeners", config["listeners"])
     told = names_and_endpoints("advertised.listeners", config["advertised.listeners"])
-    protocols = _protocols(config["listener.security.protocol.map"])
-    if "listener.security.protocol.map" not in given:
-        protocols |= {name: "PLAINTEXT" for name in controllers if name not in protocols}
+    protocols = protocols_of_listeners(given, config)
     for name in told:
         if name not in bound and name not in controllers:
             raise BadConfig(
                 f"advertised.listeners: {name} is not among the listeners {', '.join(bound)}"
             )
-    _check_own_keys(given, [*bound, *(name for name in controllers if name not in bound)])
+    check_own_keys(given, [*bound, *(name for name in controllers if name not in bound)])
     found = [
-        _listener(name, where, told.get(name), protocols, _Settings(name, given, config))
+        _listener(name, where, told.get(name), protocols, ListenerSettings(name, given, config))
         for name, where in bound.items()
     ]
     return (
@@ -132,27 +102,12 @@ def listeners_of(
     )
 
 
-class _Settings:
-    """The settings of one listener: its own value of a key, else the value for all listeners."""
-
-    def __init__(self, name: str, given: Mapping[str, str], config: Mapping[str, str]) -> None:
-        self.prefix = f"{PREFIX}{name.lower()}."
-        self._given, self._config = given, config
-
-    def own(self, key: str) -> str | None:
-        return self._given.get(self.prefix + key)
-
-    def text(self, key: str) -> str:
-        own = self.own(key)
-        return self._config.get(key, "") if own is None else own
-
-
 def _listener(
     name: str,
     where: Endpoint,
     told: Endpoint | None,
     protocols: Mapping[str, str],
-    settings: _Settings,
+    settings: ListenerSettings,
 ) -> Listener:
     protocol = protocols.get(name)
     if protocol is None:
@@ -160,16 +115,17 @@ def _listener(
             f"listeners: {name} has no security protocol; add it to listener.security.protocol.map,"
             f" for example {name}:SASL_SSL"
         )
+    has_sasl = protocol.startswith("SASL")
     return Listener(
         name,
         where,
         told,
-        _sasl(name, settings) if protocol.startswith("SASL") else None,
-        _tls(name, settings) if protocol.endswith("SSL") else None,
+        _sasl(name, settings) if has_sasl else None,
+        tls_of_listener(settings, has_sasl=has_sasl) if protocol.endswith("SSL") else None,
     )
 
 
-def _sasl(name: str, settings: _Settings) -> Sasl:
+def _sasl(name: str, settings: ListenerSettings) -> Sasl:
     mechanisms = tuple(split_list(settings.text("sasl.enabled.mechanisms")))
     passwords: dict[str, str] = {}
     session_ms = {}
@@ -179,19 +135,12 @@ def _sasl(name: str, settings: _Settings) -> Sasl:
                 f"sasl.enabled.mechanisms of listener {name}: {mechanism} is not served; there are"
                 f" {', '.join(MECHANISMS)}"
             )
-        key = f"{settings.prefix}{mechanism.lower()}.{_JAAS}"
-        text = settings.own(f"{mechanism.lower()}.{_JAAS}")
-        if text is None:
-            raise BadConfig(f"listener {name} has no {key}: {mechanism} needs a login module there")
-        module = jaas.parsed(key, text)
-        expected = PLAIN_MODULE if mechanism == PLAIN else SCRAM_MODULE
-        if module.name != expected:
-            raise BadConfig(f"{key}: the login module of {mechanism} must be {expected}")
+        module = settings.login_module(mechanism)
         if mechanism == PLAIN:
             users = {k: v for k, v in module.options.items() if k.startswith("user_")}
             passwords = {key.removeprefix("user_"): password for key, password in users.items()}
-        own = settings.own(f"{mechanism.lower()}.{_REAUTH}")
-        session_ms[mechanism] = int(settings.text(_REAUTH) if own is None else own)
+        own = settings.own(f"{mechanism.lower()}.{REAUTH}")
+        session_ms[mechanism] = int(settings.text(REAUTH) if own is None else own)
     if not mechanisms:
         raise BadConfig(
             f"listener {name} asks for SASL, and sasl.enabled.mechanisms names none; name one of"
@@ -206,42 +155,15 @@ def _sasl(name: str, settings: _Settings) -> Sasl:
     )
 
 
-def _tls(name: str, settings: _Settings) -> Tls:
-    kind = settings.text("ssl.keystore.type")
-    if kind != "PEM":
-        raise BadConfig(
-            f"ssl.keystore.type={kind} of listener {name}: this broker reads PEM; convert the key"
-            " store (openssl pkcs12) and set ssl.keystore.type=PEM"
-        )
-    key = settings.text("ssl.keystore.key") or None
-    chain = settings.text("ssl.keystore.certificate.chain") or None
-    location = settings.text("ssl.keystore.location") or None
-    if (key is None or chain is None) and location is None:
-        raise BadConfig(
-            f"listener {name} asks for TLS and has no key: set ssl.keystore.location, or"
-            " ssl.keystore.key and ssl.keystore.certificate.chain"
-        )
-    return Tls(key, chain, location, settings.text("ssl.key.password") or None)
-
-
-def _check_own_keys(given: Mapping[str, str], names: list[str]) -> None:
-    """Raise BadConfig for a key of a listener that does not exist, or an unknown key or bad value
-    of one that does."""
-    prefixes = {name: f"{PREFIX}{name.lower()}." for name in names}
-    for key, text in given.items():
-        if not key.startswith(PREFIX):
-            continue
-        own = [key.removeprefix(p) for p in prefixes.values() if key.startswith(p)]
-        if not own:
-            raise BadConfig(f"{key}: there is no such listener; there are {', '.join(names)}")
-        mechanism, _, of_mechanism = own[0].partition(".")
-        if of_mechanism in _OF_MECHANISMS and mechanism.upper() in MECHANISMS:
-            if of_mechanism == _REAUTH:
-                OF_LISTENERS[_REAUTH].check(text)
-        elif own[0] in OF_LISTENERS:
-            OF_LISTENERS[own[0]].check(text)
-        else:
-            raise BadConfig(f"Unknown broker config name: {key}")
+def protocols_of_listeners(given: Mapping[str, str], config: Mapping[str, str]) -> dict[str, str]:
+    """Return listener name -> security protocol. Where no map is given, listeners of controllers
+    have PLAINTEXT. Raise BadConfig for a map that cannot be read. config: the broker's keys with
+    their defaults. given: what was set."""
+    protocols = _protocols(config["listener.security.protocol.map"])
+    if "listener.security.protocol.map" not in given:
+        controllers = split_list(config["controller.listener.names"])
+        protocols |= {name: "PLAINTEXT" for name in controllers if name not in protocols}
+    return protocols
 
 
 def _protocols(text: str) -> dict[str, str]:

@@ -8,7 +8,7 @@ import pytest
 
 from conformance.clients.sasl import Scram, plain, salted
 from reference_impl.core.events import ConnectionOpened, TokenArrived
-from reference_impl.core.security.listeners import PLAIN_MODULE, SCRAM_MODULE
+from reference_impl.core.security.listener_settings import PLAIN_MODULE, SCRAM_MODULE
 from reference_impl.core.security.sasl.states import SASL, Move, State, next_state
 from reference_impl.core.tests.world import World
 from reference_impl.wire import ApiKey, ErrorCode, request_definition

@@ -9,6 +9,7 @@ from reference_impl.core.effects import CloseConnection, Effect, Respond
 from reference_impl.core.events import ConnectionOpened, Request, RequestArrived, Started
 from reference_impl.core.handlers import CONTROLLER, QUORUM
 from reference_impl.core.node import Node
+from reference_impl.core.requests.api import ON_EVERY_LISTENER
 from reference_impl.core.security.listeners import Endpoint
 from reference_impl.core.storage import MemoryStorage
 from reference_impl.wire import ApiKey, ErrorCode, request_definition
@@ -48,7 +49,7 @@ def test_each_listener_tells_the_apis_that_it_serves(node: Node) -> None:
         answer = ask(node, connection, ApiKey.API_VERSIONS, 0)
         assert isinstance(answer, Respond)
         told[connection] = {row.api_key for row in answer.body.api_keys}
-    assert told[OF_CONTROLLER] == CONTROLLER.keys() | QUORUM.keys() | {ApiKey.API_VERSIONS}
+    assert told[OF_CONTROLLER] == CONTROLLER.keys() | QUORUM.keys() | set(ON_EVERY_LISTENER)
     assert ApiKey.PRODUCE in told[OF_BROKER]
 
 

@@ -12,7 +12,7 @@ from reference_impl.core.configs.broker import BrokerConfig
 from reference_impl.core.configs.keys import BadConfig
 from reference_impl.core.controller import token_changes
 from reference_impl.core.events import ConnectionOpened
-from reference_impl.core.security.listeners import PLAIN_MODULE, SCRAM_MODULE
+from reference_impl.core.security.listener_settings import PLAIN_MODULE, SCRAM_MODULE
 from reference_impl.core.tests.world import START_MS, World
 from reference_impl.wire import ApiKey, ErrorCode, Struct, encode_response, request_definition
 from reference_impl.wire.tests.memory import peak_memory

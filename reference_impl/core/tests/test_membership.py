@@ -6,7 +6,8 @@ import pytest
 
 from reference_impl.core.configs.broker import BrokerConfig
 from reference_impl.core.configs.keys import BadConfig
-from reference_impl.core.security.listeners import PLAIN_MODULE, Endpoint
+from reference_impl.core.security.listener_settings import PLAIN_MODULE
+from reference_impl.core.security.listeners import Endpoint
 
 THREE = "1@b1:9093,2@b2:9093,3@[::1]:9093"
 VOTER = {
@@ -88,7 +89,7 @@ def test_clients_may_be_asked_for_more_than_nodes_are() -> None:
         (BROKER | {"controller.listener.names": ""}, "is empty; name the listener"),
         (VOTER | {"controller.quorum.bootstrap.servers": "b1:1"}, "both given"),
         (VOTER | {"inter.broker.listener.name": "CONTROLLER"}, "no such listener for brokers"),
-        (VOTER | SECURED, "use PLAINTEXT among themselves"),
+        (VOTER | SECURED, "nodes cannot log in to PLAINTEXT by it"),
         (
             VOTER | {"listener.security.protocol.map": "PLAINTEXT:PLAINTEXT"},
             "CONTROLLER has no security protocol",

@@ -21,6 +21,7 @@ from reference_impl.host.node import ELEMENTS_AT_ONCE, NodeHost, Parts
 from reference_impl.host.tcp.busy_poll import BusyPoll
 from reference_impl.host.tcp.decoding import decoded
 from reference_impl.host.tcp.departures import Departure
+from reference_impl.host.tcp.entrance.subjects import subject_of_client
 from reference_impl.host.tcp.intake import Intake
 from reference_impl.host.tcp.responses.responses import Responses
 from reference_impl.host.tcp.turns import Turns
@@ -69,6 +70,8 @@ class Connection(asyncio.Protocol):
         self._transport: asyncio.Transport | None = None
         self._client_host = ""
         self.client_port = 0
+        self.subject: str | None = None
+        """The subject of the client's certificate, None if it has shown none."""
         self._in_flight = False
         self._gave_way = False
         self._is_aside = False
@@ -112,6 +115,7 @@ class Connection(asyncio.Protocol):
         peer = transport.get_extra_info("peername")
         self._client_host = f"/{peer[0]}" if peer else ""  # InetAddress.toString, as Kafka shows it
         self.client_port = peer[1] if peer else 0
+        self.subject = subject_of_client(transport)
         self._server.joined(self)
 
     def connection_lost(self, exc: Exception | None) -> None:

@@ -17,7 +17,7 @@ from itertools import count
 from typing import cast
 
 from reference_impl.core.configs.broker import BrokerConfig
-from reference_impl.core.configs.cluster import BETWEEN_BROKERS, CONTROLLER_LISTENERS
+from reference_impl.core.configs.cluster import CONTROLLER_LISTENERS
 from reference_impl.core.configs.keys import split_list
 from reference_impl.core.quotas.connections import ConnectionLimits
 from reference_impl.core.security.listeners import Listener
@@ -72,8 +72,8 @@ def listeners_between_nodes(config: BrokerConfig) -> frozenset[str]:
     brokers if clients have another (KIP-402)."""
     controllers = set(split_list(config.text(CONTROLLER_LISTENERS)))
     names = {endpoint.partition("://")[0] for endpoint in split_list(config.text("listeners"))}
-    between = {config.text(BETWEEN_BROKERS)} if len(names - controllers) > 1 else set()
-    return frozenset(controllers | between)
+    between = config.membership().between_brokers if len(names - controllers) > 1 else None
+    return frozenset(controllers if between is None else controllers | {between})
 
 
 class Server:
@@ -177,7 +177,9 @@ class Server:
                 " silent longest; raise the limit of open files (`ulimit -n`) for more"
             )
         self.host.connections[connection.id] = connection
-        self.host.connection_opened(connection.id, connection.listener, connection.client_port)
+        self.host.connection_opened(
+            connection.id, connection.listener, connection.client_port, connection.subject
+        )
         if self._admission is not None and connection.listener not in self._unlimited:
             self._admission.arrived(connection)
 

@@ -1,4 +1,7 @@
-"""Create the TLS context of a listener from Kafka's PEM settings. Source: KIP-651; SslConfigs."""
+"""Create TLS contexts from Kafka's PEM settings: of a listener, and of connections to other nodes.
+
+Source: KIP-651; SslConfigs, DefaultSslEngineFactory.java.
+"""
 
 from __future__ import annotations
 
@@ -7,19 +10,69 @@ import ssl
 import tempfile
 from pathlib import Path
 
+from reference_impl.access.connecting import words
 from reference_impl.core.configs.keys import BadConfig
-from reference_impl.core.security.listeners import Tls
+from reference_impl.core.security.encryption import Tls, Trust
+
+_VERIFY = {"none": ssl.CERT_NONE, "requested": ssl.CERT_OPTIONAL, "required": ssl.CERT_REQUIRED}
+"""The values of ssl.client.auth."""
 
 
 def server_context(listener: str, tls: Tls) -> ssl.SSLContext:
     """Return the TLS context of a listener. Raise BadConfig if its key or certificates cannot be
     loaded."""
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    _load_key(context, listener, tls)
+    context.verify_mode = _VERIFY[tls.client_auth]
+    if context.verify_mode != ssl.CERT_NONE:
+        _load_trust(context, listener, tls.trust, ssl.Purpose.CLIENT_AUTH)
+    return context
+
+
+def client_context(listener: str, tls: Tls) -> ssl.SSLContext:
+    """Return the TLS context of connections to this listener of other nodes, which shows the node's
+    own certificate if they ask for one. Raise BadConfig if a key or certificate cannot be
+    loaded."""
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+    context.check_hostname = tls.checks_hostname
+    if tls.has_key:
+        _load_key(context, listener, tls)
+    _load_trust(context, listener, tls.trust, ssl.Purpose.SERVER_AUTH)
+    return context
+
+
+def _load_trust(
+    context: ssl.SSLContext, listener: str, trust: Trust | None, purpose: ssl.Purpose
+) -> None:
+    """Trust the certificates of the settings, whoever signed them, as Java does. Raise BadConfig if
+    they cannot be loaded."""
+    context.verify_flags |= ssl.VERIFY_X509_PARTIAL_CHAIN
+    if trust is None:
+        context.load_default_certs(purpose)
+        return
+    try:
+        context.load_verify_locations(trust.location, cadata=trust.certificates)
+    except ssl.SSLError as error:
+        where = (
+            "ssl.truststore.certificates"
+            if trust.location is None
+            else f"ssl.truststore.location={trust.location}"
+        )
+        raise BadConfig(
+            f"{where} of listener {listener} does not hold certificates in PEM ({_reason(error)})"
+        ) from None
+    except OSError as error:
+        raise BadConfig(
+            f"ssl.truststore.location={trust.location} of listener {listener} cannot be read:"
+            f" {error.strerror}"
+        ) from None
+
+
+def _load_key(context: ssl.SSLContext, listener: str, tls: Tls) -> None:
     if tls.key is not None and tls.chain is not None:
         _load_text(context, listener, tls.key, tls.chain, tls.password)
     elif tls.location is not None:
         _load_file(context, listener, tls.location, tls.password)
-    return context
 
 
 def _load_text(
@@ -64,4 +117,4 @@ def _load(context: ssl.SSLContext, location: str, password: str | None) -> None:
 
 
 def _reason(error: ssl.SSLError) -> str:
-    return (error.reason or "unreadable").lower().replace("_", " ")
+    return words(error, "unreadable")

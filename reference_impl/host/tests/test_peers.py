@@ -17,8 +17,8 @@ from reference_impl.core.requests.api import Api, Served
 from reference_impl.core.security.listeners import Endpoint
 from reference_impl.core.storage import MemoryStorage
 from reference_impl.core.waiting.waits import Answer, Unanswered
-from reference_impl.host.connections import Connections
 from reference_impl.host.node import NodeHost
+from reference_impl.host.outgoing.connections import Connections
 from reference_impl.host.tcp.server import Server
 from reference_impl.links.effects import Ask, Destination, Lane
 from reference_impl.wire import ApiKey, ErrorCode, Struct, request_definition, response_definition

@@ -27,7 +27,7 @@ from reference_impl.core.events import Request, TimerKey
 from reference_impl.core.moment import Moment
 from reference_impl.core.refused import Refused
 from reference_impl.core.security.listeners import Sasl
-from reference_impl.core.security.principals import Principals
+from reference_impl.core.security.principals import ANONYMOUS, Principals
 from reference_impl.core.security.sasl.mechanisms import Denied, Exchange
 from reference_impl.core.security.sasl.plain import PLAIN, PlainExchange
 from reference_impl.core.security.sasl.scram import SCRAM_MECHANISMS, ScramExchange
@@ -146,13 +146,17 @@ class Authentication:
 
     def check_may_manage_tokens(self, request: Request) -> None:
         """Raise Refused(DELEGATION_TOKEN_REQUEST_NOT_ALLOWED) unless the connection was
-        authenticated by SASL, without a token.
+        authenticated by SASL or by a certificate, without a token.
 
         TLS without client certificates authenticates only the broker, and a token that could create
         tokens would never end (KafkaApis.allowTokenRequests).
         """
         session = self.session_of(request)
-        if session is None or session.token_expiry_ms is not None:
+        if session is None:
+            is_known = self._principals.of(request.connection) != ANONYMOUS
+        else:
+            is_known = session.token_expiry_ms is None
+        if not is_known:
             raise Refused(ErrorCode.DELEGATION_TOKEN_REQUEST_NOT_ALLOWED)
 
     def told_versions(self, request: Request) -> None:

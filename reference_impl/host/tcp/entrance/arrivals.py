@@ -18,6 +18,9 @@ from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from reference_impl.access.connecting import words
+from reference_impl.host.seldom import Seldom
+
 log = logging.getLogger("reference_impl.host")
 BACKLOG = 1024
 ACCEPTED_AT_ONCE = 16
@@ -46,6 +49,7 @@ class Arrivals:
         """Accept no client yet. room: returns how many clients there may be here."""
         self._loop = asyncio.get_running_loop()
         self._room = room
+        self._seldom = Seldom()
         self._doors: list[Door] = []
         self._silent: dict[socket.socket, asyncio.TimerHandle] = {}
         """The clients that have not begun their handshake, the oldest first."""
@@ -137,8 +141,13 @@ class Arrivals:
 
     async def _connected(self, client: socket.socket, door: Door) -> None:
         try:
+            where = None if door.tls is None else client.getpeername()
             await self._loop.connect_accepted_socket(door.connection, client, ssl=door.tls)
-        except OSError as error:  # such as ssl.SSLError: it did not speak TLS
+        except ssl.SSLError as error:  # such as: it did not speak TLS
+            if self._seldom.is_due(said := words(error), said):  # anybody may send garbage
+                log.info("TLS with the client %s failed: %s", where, said)
+            client.close()
+        except OSError as error:
             log.debug("a client was not connected: %s", error)
             client.close()
 

@@ -7,7 +7,14 @@ import asyncio
 from collections.abc import Callable, Mapping
 from typing import cast
 
-from reference_impl.access import PLAINTEXT, Access, LoginRefused, login
+from reference_impl.access import LoginRefused, login
+from reference_impl.host.outgoing.access_to import IN_PLAINTEXT, AccessTo
+from reference_impl.host.outgoing.failures import (
+    Progress,
+    why_it_broke,
+    why_not_connected,
+    why_unreadable,
+)
 from reference_impl.links.effects import Ask, Destination, HangUp
 from reference_impl.wire import (
     ApiKey,
@@ -18,6 +25,11 @@ from reference_impl.wire import (
     decode_response,
     encode_request,
 )
+
+HANDSHAKE_S = 10.0
+"""The longest time in seconds for a TLS handshake (socket.connection.setup.timeout.ms)."""
+RENEWED_AFTER = 0.9
+"""The part of a session after which the next request is preceded by a new login (KIP-368)."""
 
 
 class Outgoing(asyncio.Protocol):
@@ -32,8 +44,17 @@ class Outgoing(asyncio.Protocol):
         """Correlation id -> API and version of each request that awaits its answer."""
         self._unsent: list[bytes] = []
         self._transport: asyncio.Transport | None = None
-        self._login = login(connections.access) if connections.access.uses_sasl else None
+        self._access = access = connections.access_to(destination)
+        self._versions: dict[int, int] = {}
+        """API key -> newest version, as the broker told before the first login."""
+        self._login = login(access, self._versions) if access.uses_sasl else None
         """The login, until it is finished; then None."""
+        self._answers_before_login = 0
+        """The number of answers that come before those of a login that renews the session."""
+        self._renewal_s: float | None = None
+        """The time of the loop after which the login is renewed, None if the session does not
+        end."""
+        self._progress = Progress.NONE
         self._is_over = False
         self._opening = asyncio.get_running_loop().create_task(self._open())
 
@@ -41,12 +62,20 @@ class Outgoing(asyncio.Protocol):
         loop = asyncio.get_running_loop()
         try:
             host, port = self._destination.host, self._destination.port
-            host = self._connections.resolve.get(host, host)
-            access = self._connections.access
-            tls = access.context if access.uses_tls else None
-            await loop.create_connection(lambda: self, host, port, ssl=tls)
+            where = self._connections.resolve.get(host, host)
+            if self._access.uses_tls:
+                await loop.create_connection(
+                    lambda: self,
+                    where,
+                    port,
+                    ssl=self._access.context,
+                    server_hostname=host,
+                    ssl_handshake_timeout=HANDSHAKE_S,
+                )
+            else:
+                await loop.create_connection(lambda: self, where, port)
         except OSError as error:
-            self._lost(f"no connection: {error}")
+            self._fail(*why_not_connected(error, self._access, host))
 
     def ask(self, effect: Ask) -> None:
         """Send a request over this connection, or queue it until the connection is established and
@@ -54,6 +83,7 @@ class Outgoing(asyncio.Protocol):
         frame = encode_request(
             effect.api_key, effect.api_version, effect.request_id, effect.client_id, effect.body
         )
+        self._renew_login()
         if effect.expects_answer:
             self._asked[effect.request_id] = (effect.api_key, effect.api_version)
         if self._transport is None or self._login is not None:
@@ -68,10 +98,25 @@ class Outgoing(asyncio.Protocol):
         if self._transport is not None:
             self._transport.abort()
 
-    def _lost(self, reason: str) -> None:
+    def _fail(self, reason: str, is_refusal: bool) -> None:
+        """Report that the connection is lost. is_refusal: whether the broker, though there, gave no
+        access."""
         if not self._is_over:
             self._is_over = True
+            if is_refusal:
+                self._connections.refused(self._destination, reason)
             self._connections.lost(self._destination, reason)
+
+    def _renew_login(self) -> None:
+        """Begin a new login if the session ends soon. Answers to the requests that are in flight
+        come before its own, since brokers answer in order."""
+        if self._renewal_s is None or self._transport is None or self._login is not None:
+            return
+        if asyncio.get_running_loop().time() >= self._renewal_s:
+            self._renewal_s = None
+            self._answers_before_login = len(self._asked)
+            self._login = login(self._access, self._versions)
+            self._transport.write(next(self._login))
 
     # --- asyncio.Protocol ---------------------------------------------------------------------
 
@@ -95,25 +140,32 @@ class Outgoing(asyncio.Protocol):
         assert self._login is not None and self._transport is not None
         try:
             self._transport.write(self._login.send(frame))
-        except StopIteration:
+        except StopIteration as done:
             self._login = None
+            if done.value:
+                session_s = done.value / 1000
+                self._renewal_s = asyncio.get_running_loop().time() + RENEWED_AFTER * session_s
             self._send_what_waits()
 
     def connection_lost(self, exc: Exception | None) -> None:
-        self._lost(f"the connection broke: {exc or 'closed by the broker'}")
+        logs_in = self._login is not None
+        self._fail(*why_it_broke(exc, self._access, self._progress, logs_in=logs_in))
 
     def data_received(self, data: bytes) -> None:
         try:
             for frame in self._reader.feed(data):
-                if self._login is not None:
+                if self._login is not None and self._answers_before_login == 0:
                     self._log_in(frame)
                 elif not self._is_over:
+                    self._answers_before_login = max(0, self._answers_before_login - 1)
                     self._connections.answered(*self._decode(frame))
+                if self._progress is Progress.NONE:
+                    self._progress = Progress.VERSIONS
         except LoginRefused as error:
-            self._lost(str(error))
+            self._fail(str(error), is_refusal=True)
             self.abandon()
         except Malformed as error:
-            self._lost(f"an answer cannot be read: {error}")
+            self._fail(*why_unreadable(error, data, self._access, self._progress))
             self.abandon()
 
     def _decode(self, frame: bytearray) -> tuple[int, Struct]:
@@ -125,6 +177,8 @@ class Outgoing(asyncio.Protocol):
                 "ResponseHeader",
             )
         api_key, version = self._asked.pop(request_id)
+        if api_key != ApiKey.API_VERSIONS:
+            self._progress = Progress.SERVED
         code = int.from_bytes(frame[4:6], "big", signed=True)
         if api_key == ApiKey.API_VERSIONS and code == ErrorCode.UNSUPPORTED_VERSION:
             version = (
@@ -140,16 +194,21 @@ class Connections:
         self,
         answered: Callable[[int, Struct | None], None],
         on_lost: Callable[[Destination, str], None],
-        access: Access = PLAINTEXT,
+        access_to: AccessTo = IN_PLAINTEXT,
         resolve: Mapping[str, str] | None = None,
+        on_refused: Callable[[Destination, str], None] = lambda *_: None,
     ) -> None:
         """Open no connection yet.
 
         answered gets the body of each answer, or None soon after a request that expects none, even
         if that is not written yet. on_lost gets each connection that could not be made, or broke.
-        resolve: host name -> address, used before the system's resolver.
+        access_to: gives the security settings for each destination. resolve: host name -> address,
+        used before the system's resolver. on_refused gets, before on_lost, each connection that
+        failed although the broker is there: by TLS, by its login, or because it closed it before
+        any answer.
         """
-        self.access = access
+        self.access_to = access_to
+        self.refused = on_refused
         self.resolve = resolve or {}
         self.answered = answered
         self._on_lost = on_lost

@@ -1,0 +1,1 @@
+"""The connections that a client or a node opens, and the security settings for them."""
