@@ -16,17 +16,16 @@ RULES = "RULE:^CN=([a-z]+),OU=touchstone$/$1@tls/U,DEFAULT"
 _OAUTH = "org.apache.kafka.common.security.oauthbearer.OAuthBearerLoginModule"
 
 
-def _settings() -> dict[str, str]:
+_TOKENS = {"delegation.token.secret.key": "for nobody's eyes"}
+
+
+def _certified() -> dict[str, str]:
     server = certificates.for_loopback()
     trusted = "".join(certificates.for_client(name).chain for name in (MAPPED, UNMAPPED))
     mtls = "listener.name.mtls"
     return {
-        "listeners": "OAUTH://127.0.0.1:0,MTLS://127.0.0.1:0",
-        "listener.security.protocol.map": "OAUTH:SASL_PLAINTEXT,MTLS:SSL",
-        "listener.name.oauth.sasl.enabled.mechanisms": "OAUTHBEARER",
-        "listener.name.oauth.oauthbearer.sasl.jaas.config": (
-            f'{_OAUTH} required unsecuredLoginStringClaim_sub="broker";'
-        ),
+        "listeners": "MTLS://127.0.0.1:0",
+        "listener.security.protocol.map": "MTLS:SSL",
         f"{mtls}.ssl.keystore.type": "PEM",
         f"{mtls}.ssl.keystore.key": server.key,
         f"{mtls}.ssl.keystore.certificate.chain": server.chain,
@@ -34,9 +33,21 @@ def _settings() -> dict[str, str]:
         f"{mtls}.ssl.truststore.certificates": trusted,
         f"{mtls}.ssl.client.auth": "required",
         f"{mtls}.ssl.principal.mapping.rules": RULES,
-        "delegation.token.secret.key": "for nobody's eyes",
+        **_TOKENS,
     }
 
 
-IDENTIFIED = _settings()
-"""The settings for `@case(config=IDENTIFIED, requires=["settings-it-may-lack"])`."""
+IDENTIFIED = {
+    "listeners": "OAUTH://127.0.0.1:0",
+    "listener.security.protocol.map": "OAUTH:SASL_PLAINTEXT",
+    "listener.name.oauth.sasl.enabled.mechanisms": "OAUTHBEARER",
+    "listener.name.oauth.oauthbearer.sasl.jaas.config": (
+        f'{_OAUTH} required unsecuredLoginStringClaim_sub="broker";'
+    ),
+    **_TOKENS,
+}
+"""The settings of the listener OAUTH, for
+`@case(config=IDENTIFIED, requires=["settings-it-may-lack"])`."""
+CERTIFIED = _certified()
+"""The settings of the listener MTLS, for
+`@case(config=CERTIFIED, requires=["settings-it-may-lack"])`."""
