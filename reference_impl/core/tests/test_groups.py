@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from reference_impl.core.groups.classic import timers
+from reference_impl.core.groups.classic.group import ClassicGroup
 from reference_impl.core.groups.classic.states import CLASSIC_GROUP, Move, State, next_state
 from reference_impl.core.storage import StorageError
 from reference_impl.core.tests.group_client import (
@@ -23,6 +25,11 @@ from reference_impl.wire import ApiKey, ErrorCode
 @pytest.fixture
 def world() -> World:
     return new_world()
+
+
+def refuse(path: str, size: int) -> None:
+    """Refuse each append, in place of `MemoryStorage.charge`."""
+    raise StorageError(path, "no space left on the disk", no_space=True)
 
 
 def test_every_move_of_the_table_is_allowed_and_every_other_raises() -> None:
@@ -246,6 +253,41 @@ def test_a_static_member_comes_back_without_a_rebalance(world: World) -> None:
     assert again.heartbeat() == 0
 
 
+@pytest.mark.parametrize("version", [8, 9])
+def test_a_static_member_keeps_its_place_if_the_log_refuses_its_successor(
+    world: World, monkeypatch: pytest.MonkeyPatch, version: int
+) -> None:
+    """GroupMetadataManager.updateStaticMemberThenRebalanceOrCompleteJoin, "Reverting to old member
+    id"."""
+    one = Client(world, 1, instance="i")
+    one.send_join()
+    world.wait(0)
+    one.take()
+    world.answer_to(one.send_sync({one.member_id: b"all"}))
+    again = Client(world, 2, instance="i")
+    again.protocols = {"range": b"other metadata", "roundrobin": b""}
+    with monkeypatch.context() as full:
+        full.setattr(world.storage, "charge", refuse)
+        answer = again.send_join(version)
+    assert answer is not None
+    assert answer.error_code == ErrorCode.NOT_COORDINATOR
+    assert (answer.member_id, answer.generation_id, answer.leader) == ("", 1, one.member_id)
+    assert (answer.protocol_type, answer.protocol_name) == ("consumer", "range")
+    assert (list(answer.members), answer.skip_assignment) == ([], False)
+    assert one.heartbeat() == one.commit(1) == ErrorCode.NONE
+    group = world.node.broker.groups.of("g").groups["g"]
+    assert isinstance(group, ClassicGroup)
+    assert list(group.members) == [one.member_id] == list(group.static_members.values())
+    assert group.members[one.member_id].protocols == one.protocols
+    assert group.common_protocols() == {"range"}
+    sessions = [key[-1] for key in world.timers if timers.SESSION in key]
+    assert sessions == [one.member_id]
+    world.wait(SESSION_MS - 1)
+    assert one.heartbeat() == ErrorCode.NONE
+    world.wait(SESSION_MS)
+    assert state(world) is State.EMPTY
+
+
 def test_a_full_group_turns_others_away() -> None:
     world = new_world(group_max_size="2")
     stable_pair(world)
@@ -285,10 +327,6 @@ def test_an_assignment_that_cannot_be_stored_is_dropped_and_everybody_joins_agai
     leader.take()
     other.take()
     waiting = other.send_sync()
-
-    def refuse(path: str, size: int) -> None:
-        raise StorageError(path, "no space left on the disk", no_space=True)
-
     with monkeypatch.context() as full:
         full.setattr(world.storage, "charge", refuse)
         asked = leader.send_sync({leader.member_id: b"0", other.member_id: b"1"})

@@ -54,6 +54,21 @@ def joined(
     )
 
 
+def not_replaced(request: Request, group: ClassicGroup, code: ErrorCode) -> Respond:
+    """Return the JoinGroup response to a static member that was not allowed to replace the one
+    before: this error, no member id, and the generation of the group."""
+    return Respond(
+        request,
+        JOIN_RESPONSE.new(
+            error_code=code,
+            generation_id=group.generation,
+            protocol_type=group.protocol_type,
+            protocol_name=group.protocol,
+            leader=group.leader or "",
+        ),
+    )
+
+
 def subscriptions(group: ClassicGroup) -> list[Struct]:
     """Return a row of the JoinGroup response for each member, with its metadata for the selected
     protocol."""

@@ -6,6 +6,7 @@ id required), KIP-814 (skip_assignment)."""
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 
 from reference_impl.core.effects import Effect
 from reference_impl.core.events import Request
@@ -168,12 +169,12 @@ def _replace_static(
 ) -> Iterator[Effect]:
     """Handle the restart of the process behind a group.instance.id (KIP-345). If the group is
     stable and nothing about the choice of protocol changes, the new process gets the old one's
-    place and assignment without a rebalance; otherwise begin or complete a rebalance. Raise Refused
-    if the log does not take the new member id."""
+    place and assignment without a rebalance; otherwise begin or complete a rebalance."""
     instance_id = request.body.group_instance_id
     old_leader = group.leader
     member = group.members[group.static_members[instance_id]]
     yield from rebalance.fence(group, member)
+    before = replace(member)
     group.replace_static(instance_id, member_id)
     yield from timers.expect_heartbeat(group, member)
     yield from _update(group, member, request)
@@ -181,7 +182,12 @@ def _replace_static(
         yield from rebalance.change(coordinator, group)
         return
     member.awaiting_join = None
-    coordinator.save_group(group)
+    try:
+        coordinator.save_group(group)
+    except Refused as refused:
+        yield from _put_back(group, member, before)
+        yield answers.not_replaced(request, group, refused.code)
+        return
     leads = group.leader == member_id
     # [New in v9: KIP-814]
     skips = request.api_version >= SKIP_ASSIGNMENT_SINCE
@@ -195,3 +201,15 @@ def _replace_static(
         leader=group.leader if skips else old_leader,
         skip_assignment=skips and leads,
     )
+
+
+def _put_back(group: ClassicGroup, member: Member, before: Member) -> Iterator[Effect]:
+    """Give a static member that was replaced its old member id, timeouts and protocols again, and
+    restart its session: the log did not take the new id, so that after a restart of this broker the
+    group would know the old one alone."""
+    yield from timers.forget_member(group, member.member_id)
+    group.change_protocols(member, before.protocols)
+    member.session_timeout_ms = before.session_timeout_ms
+    member.rebalance_timeout_ms = before.rebalance_timeout_ms
+    group.replace_static(before.instance_id or "", before.member_id)
+    yield from timers.expect_heartbeat(group, member)
