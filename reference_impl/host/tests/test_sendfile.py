@@ -15,8 +15,8 @@ from typing import cast
 import pytest
 import uvloop
 
-from reference_impl.core.handlers.fetch import SENT_FROM_FILE_BYTES
 from reference_impl.core.log.segments.segment import Slice
+from reference_impl.core.partitions.reading import SENT_FROM_FILE_BYTES
 from reference_impl.host.disk import Disk
 from reference_impl.host.tcp.responses.sendfile import (
     PIECE_BYTES,
