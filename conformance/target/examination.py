@@ -39,6 +39,8 @@ QUICK_CLEANUP = {
     "transaction.abort.timed.out.transaction.cleanup.interval.ms": "500",
     # A group gets a new target as soon as it needs one; by default at most once a second.
     "group.consumer.assignment.interval.ms": "0",
+    # A change of the cluster's metadata waits for no other; by default it does for 25 ms.
+    "controller.quorum.append.linger.ms": "0",
 }
 """The settings by which a target that is started here does at once what cases wait for."""
 QUICK_ON_APACHE = {

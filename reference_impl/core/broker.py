@@ -37,10 +37,10 @@ from reference_impl.core.partitions.purgatory import Purgatory
 from reference_impl.core.partitions.replicas import Replicas
 from reference_impl.core.quorum import duties
 from reference_impl.core.quorum.elections.election_state import ElectionFile
-from reference_impl.core.quorum.member import Member, Settings
+from reference_impl.core.quorum.member import Hooks, Member, Settings
 from reference_impl.core.quorum.metadata_log import METADATA, MetadataLog, log_config
 from reference_impl.core.quorum.metadata_transactions import Committed
-from reference_impl.core.quorum.quorum import Hooks, Quorum
+from reference_impl.core.quorum.quorum import Quorum
 from reference_impl.core.quorum.snapshots.formatting import first_records
 from reference_impl.core.quorum.voters.voter_set import Voter, Voters, voters_of
 from reference_impl.core.quotas.replication import FOLLOWER, LEADER, ReplicationQuota
@@ -165,7 +165,7 @@ class Broker:
             self.moment,
             self.rules,
             Hooks(
-                lambda quorum: duties.begin(quorum, self.outbox),
+                lambda: duties.begin(self.quorum, self.outbox),
                 lambda: self.purgatory.note_change(*METADATA),
                 lambda: self._caught_up(storage),
             ),

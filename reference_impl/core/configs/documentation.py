@@ -102,6 +102,8 @@ _BROKERS = {
     "connections.max.reauth.ms": "The time after which a client must authenticate again; 0: never.",
     "controlled.shutdown.enable": "Whether leadership is handed over before a shutdown.",
     "controller.listener.names": "The names of the controllers' listeners.",
+    "controller.quorum.append.linger.ms": "The time for which the active controller collects its"
+    " decisions before it writes them to the metadata log.",
     "controller.quorum.auto.join.enable": "Whether a controller becomes a voter by itself.",
     "controller.quorum.bootstrap.servers": "The controllers from which a node learns the voters.",
     "controller.quorum.election.backoff.max.ms": "The longest wait between elections.",

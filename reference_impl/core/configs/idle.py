@@ -23,7 +23,6 @@ WITHOUT_EFFECT = table(
     ConfigKey("broker.id", _I, "-1"),
     ConfigKey("client.quota.callback.class", _CLASS, None),
     ConfigKey("config.providers", _LIST, ""),
-    ConfigKey("controller.quorum.append.linger.ms", _I, "25"),
     ConfigKey("controller.quota.window.num", _I, "11"),
     ConfigKey("controller.quota.window.size.seconds", _I, "1"),
     ConfigKey("controller.socket.timeout.ms", _I, "30000"),

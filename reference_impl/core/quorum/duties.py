@@ -22,6 +22,7 @@ from reference_impl.core.quorum.snapshots.snapshot_file import (
     UnfinishedSnapshot,
 )
 from reference_impl.core.quorum.states import State
+from reference_impl.core.storage import StorageError
 from reference_impl.core.waiting.waits import Answer, Later, Outbox, Pause, Unanswered
 from reference_impl.links.effects import Lane
 from reference_impl.wire import ApiKey, CorruptRecord, ErrorCode, Struct
@@ -48,6 +49,8 @@ def begin(quorum: Quorum, outbox: Outbox) -> None:
         outbox.post(f"quorum turn {quorum.turn}: own vote", mind_own_vote(quorum))
     elif quorum.state is State.UNATTACHED and quorum.others:
         outbox.post(f"quorum turn {quorum.turn}: search", search(quorum))
+    elif quorum.leadership is not None and quorum.leadership.accumulator:
+        outbox.post(f"quorum turn {quorum.turn}: linger", linger(quorum))
 
 
 def set_timer(quorum: Quorum) -> Iterator[Effect]:
@@ -95,6 +98,26 @@ def announce(quorum: Quorum, voter: int) -> Duty:
             body = messages.begin_request(quorum, voter)
             yield from ask(quorum, voter, ApiKey.BEGIN_QUORUM_EPOCH, body)
         yield Later(period_ms)
+
+
+def linger(quorum: Quorum) -> Duty:
+    """Write each batch that the leader collects when it is due, until it collects none. Report a
+    disk that fails once, and try again until it takes the records or this node leads no more."""
+    turn, settings, has_failed = quorum.turn, quorum.settings, False
+    while quorum.turn == turn and quorum.leadership is not None:
+        due_ms = quorum.leadership.accumulator.due_ms
+        if due_ms is None:
+            return
+        if due_ms > quorum.moment.monotonic_ms:
+            yield Later(due_ms - quorum.moment.monotonic_ms)
+            continue
+        try:
+            quorum.drain()
+        except StorageError as error:
+            if not has_failed:
+                yield Report(f"the metadata log takes no records: {error}")
+            has_failed = True
+            yield Later(max(settings.append_linger_ms, settings.retry_backoff_ms))
 
 
 def tell_of_end(quorum: Quorum, voter: int) -> Duty:

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from reference_impl.core.quorum.batches.accumulator import Accumulator
 from reference_impl.core.quorum.voters.voter_set import ReplicaKey, Voter, Voters
 
 OBSERVER_SESSION_MS = 300_000
@@ -42,6 +43,8 @@ class Leadership:
         """Whether the LeaderChange record is committed and the listeners have been told of the
         leader."""
         self.began_ms = now_ms
+        self.accumulator = Accumulator()
+        """The decisions that are not in the log yet."""
         self.is_changing_voters = False
         """Whether a request to add, remove or update a voter is under way."""
         self.followers: dict[int, Progress] = {}

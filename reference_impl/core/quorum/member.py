@@ -1,8 +1,9 @@
-"""The place of a node in the quorum: its ids, addresses and time-outs, which never change."""
+"""The place of a node in the quorum: its ids, addresses and time-outs, which never change, and the
+functions by which the quorum notifies the rest of the node."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from uuid import UUID
 
@@ -24,6 +25,9 @@ class Settings:
     """The bytes of the log that a follower fetches at once (KIP-1219)."""
     snapshot_bytes_max: int
     """The bytes of a snapshot that a follower fetches at once."""
+    append_linger_ms: int
+    """The milliseconds for which a leader collects decisions before it writes them to the log; 0
+    writes each at once."""
     joins_by_itself: bool = False
     """Whether a controller that is not a voter asks the leader to become one (KIP-1186)."""
 
@@ -42,6 +46,7 @@ class Settings:
             number("retry.backoff.ms"),
             number("fetch.max.bytes"),
             number("fetch.snapshot.max.bytes"),
+            number("append.linger.ms"),
             joins_by_itself=config.flag(AUTO_JOIN) and config.membership().is_controller,
         )
 
@@ -67,3 +72,17 @@ class Member:
     """The addresses of this node's controller, by listener."""
     bootstrap: Sequence[Endpoint] = ()
     """Controllers that know who leads, for a node that knows nobody yet."""
+
+
+@dataclass(frozen=True, slots=True)
+class Hooks:
+    """The functions by which the quorum notifies the rest of the node."""
+
+    moved: Callable[[], None]
+    """Called when the state or its deadline has changed, or the leader collects a decision: it
+    begins the duties that do not run yet."""
+    changed: Callable[[], None]
+    """Called when the log, its high watermark or the leader has changed."""
+    caught_up: Callable[[], None]
+    """Called once, when the listeners have been given everything that was committed when this node
+    started."""

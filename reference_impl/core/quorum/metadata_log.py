@@ -17,7 +17,8 @@ from reference_impl.core.log.batch_scan import CorruptLog
 from reference_impl.core.log.directories.log_directory import LogDirectory
 from reference_impl.core.log.log_config import LogConfig
 from reference_impl.core.log.replaying import replaying
-from reference_impl.core.quorum.metadata_records import records_in
+from reference_impl.core.quorum.batches.accumulator import MetadataBatch
+from reference_impl.core.quorum.batches.metadata_records import records_in
 from reference_impl.core.quorum.metadata_transactions import Committed, MetadataTransactions
 from reference_impl.core.quorum.snapshots.snapshot_file import (
     BOOTSTRAP,
@@ -48,7 +49,6 @@ from reference_impl.wire import (
     check_crc,
     control_record,
     definition,
-    encode_metadata_record,
     read_header,
 )
 
@@ -161,11 +161,11 @@ class MetadataLog:
 
     # --- writing ------------------------------------------------------------------------------
 
-    def append(self, records: Sequence[Struct], epoch: int, now_ms: int) -> int:
+    def append(self, batch: MetadataBatch, epoch: int, now_ms: int) -> int:
         """Append one batch as the leader of this epoch, all of it or nothing, sync it, and return
         the offset after it. Raise StorageError if the disk fails."""
-        encoded = [Record(encode_metadata_record(record)) for record in records]
-        self._append(RecordBatch(encoded, base_timestamp=now_ms), records, epoch, now_ms)
+        encoded = RecordBatch(list(batch.encoded), base_timestamp=batch.timestamp_ms)
+        self._append(encoded, batch.records, epoch, now_ms)
         return self.end_offset
 
     def begin_epoch(self, leader: int, granting: Sequence[int], epoch: int, now_ms: int) -> None:

@@ -8,19 +8,19 @@ answers them. A node is a voter, or an observer, which fetches the log and never
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
 
 from reference_impl.core.moment import Moment
+from reference_impl.core.quorum.batches.accumulator import Accumulator, MetadataBatch
 from reference_impl.core.quorum.elections.election_state import (
     EPOCH_MAX,
     BadQuorumState,
     ElectionFile,
     ElectionState,
 )
-from reference_impl.core.quorum.elections.epochs_ahead import EpochsAhead
 from reference_impl.core.quorum.leadership import Leadership
-from reference_impl.core.quorum.member import Member
+from reference_impl.core.quorum.member import Hooks, Member
 from reference_impl.core.quorum.metadata_log import MetadataLog
 from reference_impl.core.quorum.quorum_state import Listener, QuorumState
 from reference_impl.core.quorum.snapshots.snapshot_file import Snapshot
@@ -31,20 +31,6 @@ from reference_impl.core.rules import Rules
 from reference_impl.core.rules.agreeing import LogEnd
 from reference_impl.core.security.listeners import Endpoint
 from reference_impl.wire import ErrorCode, Struct
-
-
-@dataclass(frozen=True, slots=True)
-class Hooks:
-    """The functions by which the quorum notifies the rest of the node."""
-
-    moved: Callable[[Quorum], None]
-    """Called when the state or its deadline has changed: it begins the duties that do not run
-    yet."""
-    changed: Callable[[], None]
-    """Called when the log, its high watermark or the leader has changed."""
-    caught_up: Callable[[], None]
-    """Called once, when the listeners have been given everything that was committed when this node
-    started."""
 
 
 class Quorum(QuorumState):
@@ -64,11 +50,6 @@ class Quorum(QuorumState):
         self._file, self._moved, self._changed = file, hooks.moved, hooks.changed
         self._catch_up, self._has_caught_up = hooks.caught_up, False
         self._listeners: list[Listener] = []
-        self._epochs_ahead = EpochsAhead(moment)
-
-    def note_endpoint(self, node_id: int, endpoint: Endpoint) -> None:
-        """Store the address of a node that is not a voter yet."""
-        self._told_endpoints[node_id] = endpoint
 
     def listen(self, listener: Listener) -> None:
         """Notify a listener of all records that are committed from now on, and of each new
@@ -148,7 +129,7 @@ class Quorum(QuorumState):
         if state is not State.LEADER:
             self.leadership = None
         self._wait(wait_ms)
-        self._moved(self)
+        self._moved()
         self._changed()
         if not self.is_leader and (self.leader_id, self.epoch) != known:
             self._tell_leader()
@@ -179,11 +160,6 @@ class Quorum(QuorumState):
             if self.state is State.UNATTACHED and self.deadline_ms is not None:
                 left_ms = max(0, self.deadline_ms - self.moment.monotonic_ms)
             self._move(Move.NEWER_EPOCH, ElectionState(epoch), left_ms)
-
-    def cannot_reach(self, epoch: int) -> bool:
-        """Return whether an epoch is so far ahead that no series of elections can have led to
-        it."""
-        return not self._epochs_ahead.allows(epoch - self.epoch)
 
     # --- elections ----------------------------------------------------------------------------
 
@@ -249,7 +225,7 @@ class Quorum(QuorumState):
             self._lose_pre_election()
         else:
             self._wait(self._chance(self.settings.election_backoff_ms_max))
-            self._moved(self)
+            self._moved()
 
     def _lose_pre_election(self) -> None:
         if self.leader_id is None:
@@ -274,14 +250,35 @@ class Quorum(QuorumState):
         self.commit()
 
     def append(self, records: Sequence[Struct], now_ms: int) -> int:
-        """Append one batch as the leader, and return the offset after it. The caller must call
-        `commit` next: this node alone may be a majority. Raise Refused(NOT_CONTROLLER) unless it is
-        the active controller, StorageError if the disk fails."""
-        if self.active_epoch is None:
+        """As the leader, collect or write these records, and return the offset after them. The
+        caller must call `commit` next. Take none of them and raise Refused(NOT_CONTROLLER) unless
+        this is the active controller, StorageError if the disk fails."""
+        decision = MetadataBatch.of(records, now_ms)
+        leadership, linger_ms = self.leadership, self.settings.append_linger_ms
+        lingers = leadership is not None and leadership.accumulator.takes(decision, linger_ms)
+        if not lingers:
+            self.drain()
+        if self.active_epoch is None or leadership is None:
             raise Refused(ErrorCode.NOT_CONTROLLER)
-        end_offset = self.log.append(records, self.epoch, now_ms)
+        if not lingers:
+            end_offset = self.log.append(decision, self.epoch, now_ms)
+            self._changed()
+            return end_offset
+        leadership.accumulator.add(decision, self.moment.monotonic_ms + linger_ms)
+        self._moved()
+        return self.end_offset + len(leadership.accumulator)
+
+    def drain(self) -> None:
+        """As the leader, write the collected records, and commit them if this node is a majority.
+        If the disk fails, raise StorageError and keep them."""
+        leadership = self.leadership
+        if leadership is None or not leadership.accumulator:
+            return
+        leadership.accumulator.has_failed = True
+        self.log.append(leadership.accumulator.batch, self.epoch, self.moment.now_ms)
+        leadership.accumulator = Accumulator()
         self._changed()
-        return end_offset
+        self.commit()
 
     def commit(self) -> None:
         """Raise the high watermark as far as a majority of the voters has the log, and give the
@@ -306,11 +303,12 @@ class Quorum(QuorumState):
     def change_voters(self, voters: Voters, level: int = 1) -> int:
         """As the leader, append new voters, in force at once, with this level of `kraft.version`.
         Return the offset after the record. Raise StorageError if the disk fails."""
+        self.drain()
         assert self.leadership is not None
         end_offset = self.log.append_voters(voters, self.epoch, self.moment.now_ms, level)
         self.leadership.take_voters(voters)
         self._wait(None if self._is_alone else self.settings.quorum_patience_ms)
-        self._moved(self)
+        self._moved()
         self._changed()
         self.commit()
         return end_offset
@@ -342,7 +340,7 @@ class Quorum(QuorumState):
             self.resign()
         else:
             self._wait(max(1, patience_ms - silent_ms))
-            self._moved(self)
+            self._moved()
 
     # --- following ----------------------------------------------------------------------------
 
@@ -356,7 +354,7 @@ class Quorum(QuorumState):
             most_ms = self.settings.election_backoff_ms_max
             first_ms = self.settings.retry_backoff_ms << place
             self._wait(min(most_ms, first_ms + self._chance(first_ms)) if place else 0)
-            self._moved(self)
+            self._moved()
 
     def take_fetched(self, data: bytes, high_watermark: int) -> Iterator[None]:
         """Append the batches that the leader has sent, and commit up to its high watermark. Yield

@@ -10,6 +10,7 @@ from typing import Protocol
 
 from reference_impl.core.moment import Moment
 from reference_impl.core.quorum.elections.election_state import ElectionState
+from reference_impl.core.quorum.elections.epochs_ahead import EpochsAhead
 from reference_impl.core.quorum.leadership import Leadership
 from reference_impl.core.quorum.member import Member
 from reference_impl.core.quorum.metadata_log import MetadataLog
@@ -46,6 +47,7 @@ class QuorumState:
         self.log, self.moment, self.rules = log, moment, rules
         self._told_endpoints: dict[int, Endpoint] = {}
         """The addresses that leaders and joining nodes have given, by their ids."""
+        self._epochs_ahead = EpochsAhead(moment)
         self.state = State.UNATTACHED
         self.election = ElectionState()
         self.turn = 0
@@ -110,6 +112,10 @@ class QuorumState:
         levels of `kraft.version` that it supports."""
         return Voter(self.node_id, self.directory_id, self.member.endpoints, KRAFT_VERSIONS)
 
+    def note_endpoint(self, node_id: int, endpoint: Endpoint) -> None:
+        """Store the address of a node that is not a voter yet."""
+        self._told_endpoints[node_id] = endpoint
+
     def endpoint_of(self, node_id: int) -> Endpoint | None:
         """Return the address of another node's controller, or of a bootstrap server by its number
         in `others`. An address that a node has told prevails over that of the voters' record.
@@ -156,6 +162,11 @@ class QuorumState:
         committed (LeaderState.highWatermark). It is -1 on a node that does not lead, too."""
         is_known = self.leadership is not None and self.leadership.is_announced
         return self.high_watermark if is_known else -1
+
+    def cannot_reach(self, epoch: int) -> bool:
+        """Return whether an epoch is so far ahead that no series of elections can have led to
+        it."""
+        return not self._epochs_ahead.allows(epoch - self.epoch)
 
     @property
     def is_in_transaction(self) -> bool:

@@ -20,8 +20,12 @@ OF_BROKER, OF_CONTROLLER = 1, 2
 
 def started(**settings: str) -> Node:
     """Start a node with a listener for its broker and one for its controller."""
-    listeners = {"listeners": "PLAINTEXT://:9092,CONTROLLER://:9093"}
-    config = BrokerConfig.of(listeners | {key.replace("_", "."): v for key, v in settings.items()})
+    given = {
+        "listeners": "PLAINTEXT://:9092,CONTROLLER://:9093",
+        "controller.quorum.append.linger.ms": "0",  # so that one step answers a request
+        **{key.replace("_", "."): value for key, value in settings.items()},
+    }
+    config = BrokerConfig.of(given)
     told = {"CONTROLLER": Endpoint("here", 9093)}
     made = Node(config, MemoryStorage(), "data", Endpoint("here", 9092), also_advertised=told)
     made.step(Started(*MOMENT))

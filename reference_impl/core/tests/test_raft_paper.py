@@ -15,6 +15,7 @@ import pytest
 from reference_impl.core.effects import Respond
 from reference_impl.core.log.directories.log_directory import LogDirectory
 from reference_impl.core.quorum import messages
+from reference_impl.core.quorum.batches.accumulator import MetadataBatch
 from reference_impl.core.quorum.elections.election_state import ElectionFile, ElectionState
 from reference_impl.core.quorum.metadata_log import MetadataLog
 from reference_impl.core.quorum.voters.voter_set import Voter, VoterHistory, voters_of
@@ -62,7 +63,7 @@ def disk_with(node: int, epochs: list[int], epoch: int, voters: list[int]) -> Me
     directory = LogDirectory(storage, "data", Rules())
     log = MetadataLog(directory, START_MS)
     for each in epochs:
-        log.append([NO_OP], each, START_MS)
+        log.append(MetadataBatch.of([NO_OP], START_MS), each, START_MS)
     directory.close()
     configured = voters_of(*map(Voter, voters))
     ElectionFile(storage, DIRECTORY, VoterHistory(configured)).save(ElectionState(epoch))

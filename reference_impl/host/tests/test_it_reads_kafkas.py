@@ -23,8 +23,8 @@ from reference_impl.core.log.log_config import LogConfig
 from reference_impl.core.log.partition_log import PartitionLog
 from reference_impl.core.log.tests.helpers import RULES
 from reference_impl.core.partitions.batch_validation import drained
+from reference_impl.core.quorum.batches.metadata_records import records_in
 from reference_impl.core.quorum.metadata_log import CONTROLS, MetadataLog
-from reference_impl.core.quorum.metadata_records import records_in
 from reference_impl.host.disk import Disk
 from reference_impl.robustness.process import BrokerProcess, RawClient
 from reference_impl.wire import ApiKey, Compression, RecordBatch, Struct, decode_record, read_header

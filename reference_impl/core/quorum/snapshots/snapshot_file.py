@@ -13,7 +13,7 @@ from collections.abc import Generator, Sequence
 from dataclasses import dataclass
 
 from reference_impl.core.log.replaying import replaying
-from reference_impl.core.quorum.metadata_records import records_in
+from reference_impl.core.quorum.batches.metadata_records import records_in
 from reference_impl.core.quorum.voters.voter_set import CONFIGURED, Composition, composition_with
 from reference_impl.core.storage import Buffer, Storage, StorageError
 from reference_impl.wire import (
