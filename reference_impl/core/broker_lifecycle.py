@@ -1,12 +1,14 @@
 """The life of a broker in its cluster: it registers, catches up, is unfenced, and sends heartbeats.
 
-Source: BrokerLifecycleManager.java, BrokerServer.scala; KIP-631, KIP-966 (previous broker epoch). A
-broker is part of the cluster as long as the active controller receives its heartbeats.
+Source: BrokerLifecycleManager.java, BrokerServer.scala; KIP-631, KIP-966 (previous broker epoch),
+KIP-1066 (cordoned directories). A broker is part of the cluster as long as the active controller
+receives its heartbeats.
 """
 
 from __future__ import annotations
 
 from collections.abc import Generator, Iterator
+from contextlib import suppress
 from typing import Any
 
 from reference_impl.core.broker import Broker
@@ -14,6 +16,7 @@ from reference_impl.core.controller.features import REGISTERED
 from reference_impl.core.controller.image.registrations import endpoint_rows, feature_rows
 from reference_impl.core.controller.leaders.broker_changes import SESSION_TIMEOUT
 from reference_impl.core.effects import Effect, Report, Stop
+from reference_impl.core.log.directories.cordoned import CORDONED, cordons
 from reference_impl.core.refused import Refused
 from reference_impl.core.replication.directories import watch_directories
 from reference_impl.core.replication.isr import watch_followers
@@ -35,6 +38,9 @@ def begin(broker: Broker) -> None:
     node that is only a controller."""
     if broker.membership.is_broker:
         ask_for_blocks(broker)
+        broker.data_directory.cordoning_changed = lambda: broker.outbox.post(
+            "cordoned directories", tell_of_cordoned(broker)
+        )
         broker.outbox.post("lifecycle", live(broker))
         broker.outbox.post("followers", watch_followers(broker))
         broker.outbox.post("directories", watch_directories(broker))
@@ -126,13 +132,25 @@ def beat(broker: Broker) -> Generator[Effect, Any, bool]:
     return bool(answer.is_fenced)
 
 
+def tell_of_cordoned(broker: Broker) -> Iterator[Effect]:
+    """Send a heartbeat at once, so that the controller need not wait for the next one to learn
+    which directories are cordoned. Do nothing before the broker is registered or when it is about
+    to stop; leave a failure to the next heartbeat (BrokerLifecycleManager.CordonedDirEvent)."""
+    if broker.broker_epoch >= 0 and not broker.is_stopping:
+        with suppress(Refused):
+            yield from heartbeat(broker)
+
+
 def heartbeat(broker: Broker, *, want_shut_down: bool = False) -> Generator[Effect, Any, Struct]:
     """Send one heartbeat and return the answer. Raise Refused: REQUEST_TIMED_OUT if no controller
     has answered, else with the controller's error."""
+    directory = broker.data_directory
+    is_cordoned = cordons(broker.config.text(CORDONED), directory.path)
     body = HEARTBEAT.new(
         broker_id=broker.node_id,
         broker_epoch=broker.broker_epoch,
         current_metadata_offset=broker.applied_end_offset - 1,
+        cordoned_log_dirs=[directory.directory_id] if is_cordoned else [],
         want_shut_down=want_shut_down,
     )
     # Half of the session, as in Kafka, so that there is time left to reach the next controller.

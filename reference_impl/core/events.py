@@ -34,6 +34,9 @@ class Request:
     principal: str | None = None
     """The principal for whom another node forwards the request (KIP-590); None means the
     connection's own principal."""
+    is_for_controller: bool = False
+    """Whether the client has sent the request to the controller itself, and no broker has checked
+    it (KIP-919)."""
 
 
 @dataclass(slots=True)

@@ -22,9 +22,11 @@ from reference_impl.core.configs.keys import (
     ConfigKey,
     ConfigType,
     check_all,
+    split_list,
     table,
 )
 from reference_impl.core.configs.topic import TOPIC_CONFIGS, defaults_from
+from reference_impl.core.log.directories.cordoned import CORDONED, check_cordoned
 from reference_impl.core.security.listener_settings import OF_LISTENERS, PREFIX
 from reference_impl.core.security.listeners import PROTOCOLS, Listener, listeners_of
 from reference_impl.core.security.peer_access import AccessToPeers
@@ -53,6 +55,7 @@ _OBEYED = (
     ConfigKey("auto.leader.rebalance.enable", _B, "true"),
     ConfigKey("broker.rack", _S, None),
     ConfigKey("connections.max.idle.ms", _L, "600000"),
+    ConfigKey(CORDONED, _LIST, ""),
     ConfigKey("default.replication.factor", _I, "1"),
     ConfigKey("delegation.token.expiry.check.interval.ms", _L, "3600000", 1),
     ConfigKey("delegation.token.expiry.time.ms", _L, "86400000", 1),
@@ -228,6 +231,8 @@ class BrokerConfig:
         config.check_super_users()
         config.check_consumer_groups()
         config.check_request_sizes()
+        if config.directories:
+            check_cordoned(config.text(CORDONED), config.directories)
         return config
 
     def under(self, *layers: Mapping[str, str]) -> BrokerConfig:
@@ -254,6 +259,11 @@ class BrokerConfig:
     def node_id(self) -> int:
         """Return the id of this broker."""
         return self.number("node.id")
+
+    @property
+    def directories(self) -> list[str]:
+        """Return the data directories that are given, none if that is left to the command line."""
+        return split_list(self.text("log.dirs") or self.text("log.dir"))
 
     @cached_property
     def topic_defaults(self) -> dict[str, str]:

@@ -118,6 +118,7 @@ _BROKERS = {
     " response.",
     "controller.quorum.retry.backoff.ms": "The time before a voter repeats a request.",
     "controller.quorum.voters": "The voters of the metadata quorum, as id@host:port.",
+    "cordoned.log.dirs": "The data directories that get no new partitions; * for all of them.",
     "default.replication.factor": "The default number of replicas of a new topic.",
     "delegation.token.expiry.check.interval.ms": "The interval at which expired delegation tokens"
     " are removed.",

@@ -23,6 +23,7 @@ from reference_impl.core.configs.keys import (
 )
 from reference_impl.core.configs.topic import TOPIC_CONFIGS
 from reference_impl.core.controller.image.metadata_image import MetadataImage
+from reference_impl.core.log.directories.cordoned import CORDONED
 from reference_impl.core.security.listener_settings import PREFIX
 
 ALL_BROKERS = ""
@@ -40,6 +41,7 @@ _DEFAULTS_OF_TOPICS = frozenset(key.synonym for key in TOPIC_CONFIGS.values() if
 _OF_THE_BROKER = frozenset(
     {
         "background.threads",
+        CORDONED,
         "group.consumer.assignment.interval.ms",
         "group.coordinator.cached.buffer.max.bytes",
         "group.share.assignment.interval.ms",

@@ -26,7 +26,6 @@ WITHOUT_EFFECT = table(
     ConfigKey("controller.quota.window.num", _I, "11"),
     ConfigKey("controller.quota.window.size.seconds", _I, "1"),
     ConfigKey("controller.socket.timeout.ms", _I, "30000"),
-    ConfigKey("cordoned.log.dirs", _LIST, ""),
     ConfigKey("create.topic.policy.class.name", _CLASS, None),
     ConfigKey("delete.records.purgatory.purge.interval.requests", _I, "1"),
     ConfigKey("early.start.listeners", _LIST, None),

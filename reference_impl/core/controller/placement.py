@@ -38,12 +38,14 @@ def placed(
     begin, so that the first partitions of all topics do not fall on one broker."""
     usable = [broker for broker in brokers if not broker.is_cordoned]
     if all(broker.fenced for broker in usable):
-        raise _too_few(factor, "All brokers are currently fenced.")
+        raise _too_few(
+            "All brokers are currently fenced, or have all their log directories cordoned."
+        )
     if factor > len(usable):
         raise _too_few(
-            factor,
             f"The target replication factor of {factor} cannot be reached because only"
-            f" {len(usable)} broker(s) are registered.",
+            f" {len(usable)} broker(s) are registered or some brokers have all their log"
+            " directories cordoned."
         )
     racks = _racks(usable, first)
     return tuple(
@@ -83,8 +85,5 @@ def _rotated(items: Sequence, by: int) -> list:  # type: ignore[type-arg]
     return [*items[by:], *items[:by]]
 
 
-def _too_few(factor: int, reason: str) -> Refused:
-    return Refused(
-        ErrorCode.INVALID_REPLICATION_FACTOR,
-        f"Unable to replicate the partition {factor} time(s): {reason}",
-    )
+def _too_few(reason: str) -> Refused:
+    return Refused(ErrorCode.INVALID_REPLICATION_FACTOR, reason)

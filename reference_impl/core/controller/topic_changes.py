@@ -202,7 +202,13 @@ def _automatic(
     if replication_factor == BY_DEFAULT:
         replication_factor = controller.config.number("default.replication.factor")
     brokers = controller.image.brokers.values()
-    return placed(brokers, partitions, replication_factor, _first_stripe(topic_id))
+    try:
+        return placed(brokers, partitions, replication_factor, _first_stripe(topic_id))
+    except Refused as refused:
+        reason = (
+            f"Unable to replicate the partition {replication_factor} time(s): {refused.message}"
+        )
+        raise Refused(refused.code, reason) from None
 
 
 def _first_stripe(topic_id: UUID) -> int:

@@ -1,4 +1,5 @@
-"""AlterReplicaLogDirs (API key 34). Spec: KIP-113.
+"""AlterReplicaLogDirs (API key 34). Spec: KIP-113, KIP-1066 (cordoned
+directories).
 
 This broker has one directory, in which all its replicas already are; there is no other to which a
 replica could move.
@@ -11,6 +12,7 @@ from collections.abc import Iterator
 from reference_impl.core.broker import Broker
 from reference_impl.core.effects import Effect, GiveWay, Respond
 from reference_impl.core.events import Request
+from reference_impl.core.log.directories.cordoned import CORDONED, cordons
 from reference_impl.core.partitions.purgatory import PartitionKey
 from reference_impl.core.refused import Refused
 from reference_impl.core.requests.giving_way import for_each
@@ -59,6 +61,8 @@ def code_of(broker: Broker, request: Request, path: str, name: str, index: int) 
         return ErrorCode(refused.code)
     if path != broker.data_directory.path:
         return ErrorCode.LOG_DIR_NOT_FOUND
+    if cordons(broker.config.text(CORDONED), path):
+        return ErrorCode.INVALID_REPLICA_ASSIGNMENT
     if broker.replicas.get(name, index) is None:
         return ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
     return ErrorCode.NONE

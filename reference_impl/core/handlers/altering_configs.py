@@ -22,6 +22,7 @@ from reference_impl.core.controller.image.metadata_image import (
 )
 from reference_impl.core.effects import Effect, GiveWay
 from reference_impl.core.events import Request
+from reference_impl.core.log.directories.cordoned import CORDONED, adds_directories
 from reference_impl.core.refused import Refused
 from reference_impl.core.requests.giving_way import counted
 from reference_impl.core.security.authorization.permissions import (
@@ -80,6 +81,8 @@ def alter_all(
                 raise Refused(ErrorCode.UNKNOWN_SERVER_ERROR)
             configured = find_configured(controller, resource.resource_type, resource.resource_name)
             after = wanted(configured, resource)
+            if request.is_for_controller and configured.resource_type == BROKER_RESOURCE:
+                check_removes_only(configured.overrides, after)
             change_to(controller, configured, after, validate_only=request.body.validate_only)
         except Refused as refused:
             row.error_code, row.error_message = refused.code, refused.message
@@ -107,6 +110,17 @@ def check_form(resource: Struct) -> None:
     names = [row.name for row in resource.configs]
     if len(set(names)) != len(names):
         raise Refused(ErrorCode.INVALID_REQUEST, "Error due to duplicate config keys")
+
+
+def check_removes_only(before: Mapping[str, str], after: Mapping[str, str]) -> None:
+    """Raise Refused if a broker would get more cordoned directories by a request that it has not
+    checked (KIP-1066)."""
+    if adds_directories(before.get(CORDONED, ""), after.get(CORDONED, "")):
+        raise Refused(
+            ErrorCode.INVALID_CONFIG,
+            f"When updating {CORDONED} via controllers, the new value must be a subset of the"
+            " current configuration value.",
+        )
 
 
 def value_of(row: Struct) -> str:

@@ -1,4 +1,5 @@
-"""DescribeLogDirs (API key 35). Spec: KIP-113; KIP-827 (space of the volume, v4).
+"""DescribeLogDirs (API key 35). Spec: KIP-113; KIP-827 (space of the volume, v4), KIP-1066
+(cordoned directories, v5).
 
 Not modelled: a second log directory, and replicas that move from one to the other.
 """
@@ -10,6 +11,7 @@ from collections.abc import Iterator
 from reference_impl.core.broker import Broker
 from reference_impl.core.effects import Effect, GiveWay, Respond
 from reference_impl.core.events import Request
+from reference_impl.core.log.directories.cordoned import CORDONED, cordons
 from reference_impl.core.partitions.partition import Partition
 from reference_impl.core.security.authorization.permissions import DESCRIBE_CLUSTER
 from reference_impl.wire import ErrorCode, Struct, definition
@@ -31,6 +33,8 @@ def handle_describe_log_dirs(broker: Broker, request: Request) -> Iterator[Effec
             by_topic.setdefault(partition.topic, []).append(described(partition))
         yield GiveWay(request)
     directory = RESPONSE.struct("DescribeLogDirsResult", log_dir=broker.data_directory.path)
+    # [New in v5: KIP-1066]
+    directory.is_cordoned = cordons(broker.config.text(CORDONED), broker.data_directory.path)
     # [New in v4: KIP-827]
     space = broker.data_directory.space()
     if space is not None:

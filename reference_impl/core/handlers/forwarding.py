@@ -101,6 +101,7 @@ def refusal(broker: Broker, request: Request, code: ErrorCode) -> Respond:
 def decide(broker: Broker, request: Request) -> Iterator[Effect]:
     """Handle a request that was sent to this node's controller. Refuse it if that controller is not
     the active one, or ceases to be before its decision is committed."""
+    request.is_for_controller = True
     try:
         yield (yield from decision(broker, request))
     except Refused as refused:

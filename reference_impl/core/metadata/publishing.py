@@ -20,6 +20,8 @@ from reference_impl.core.controller.image.metadata_image import (
 )
 from reference_impl.core.effects import Effect, Report
 from reference_impl.core.groups.service import GroupCoordinators
+from reference_impl.core.log.directories.cordoned import CORDONED
+from reference_impl.core.log.directories.data_directory import DataDirectory
 from reference_impl.core.log.directories.log_directory import LogDirectory
 from reference_impl.core.partitions.purgatory import Purgatory
 from reference_impl.core.partitions.replicas import Replicas
@@ -40,6 +42,7 @@ class BrokerState(Protocol):
     incarnation_id: UUID
     is_registered: bool
     image: MetadataImage
+    data_directory: DataDirectory
     logs: LogDirectory
     replicas: Replicas
     followers: Followers
@@ -67,7 +70,10 @@ def put_in_force(broker: BrokerState, delta: MetadataDelta) -> None:
 def _reconfigure(broker: BrokerState, delta: MetadataDelta) -> None:
     topics = {name for kind, name in delta.configs if kind == TOPIC_RESOURCE}
     if any(kind == BROKER_RESOURCE for kind, _ in delta.configs):
+        before = broker.config.text(CORDONED)
         broker.config = config_in_force(broker.started_with, broker.image, broker.node_id)
+        if broker.config.text(CORDONED) != before:
+            broker.data_directory.cordoning_changed()
         broker.replicas.topic_defaults = broker.config.topic_defaults
         topics.update(broker.image.topics)  # they are the defaults of every topic
     for name in topics & broker.image.topics.keys():

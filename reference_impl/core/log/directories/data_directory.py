@@ -48,6 +48,8 @@ class DataDirectory:
     """The id of the directory itself, which distinguishes it from a later directory at the same
     place."""
     storage: Storage
+    cordoning_changed: Callable[[], None] = lambda: None
+    """A function that is called when the directory is cordoned, or no longer (cordoned.py)."""
 
     def space(self) -> Space | None:
         """Return the space of the volume that holds the directory, or None if it cannot be found
