@@ -6,10 +6,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from reference_impl.core.controller.controller import Controller
-from reference_impl.core.controller.leaders.broker_changes import State, hear_heartbeat
+from reference_impl.core.controller.leaders.broker_changes import State, hear_in_slices
 from reference_impl.core.effects import Effect, Respond
 from reference_impl.core.events import Request
 from reference_impl.core.refused import Refused
+from reference_impl.core.requests.giving_way import in_turns
 from reference_impl.core.security.authorization.permissions import CLUSTER_ACTION
 from reference_impl.wire import definition
 
@@ -23,7 +24,7 @@ def handle_broker_heartbeat(controller: Controller, request: Request) -> Iterato
     try:
         # VALIDATE, APPLY
         controller.access.require(request, CLUSTER_ACTION)
-        reply = hear_heartbeat(controller, request.body)
+        reply = yield from in_turns(request, hear_in_slices(controller, request.body))
         answer.is_caught_up = reply.is_caught_up
         answer.is_fenced = reply.state in (State.FENCED, State.SHUTDOWN_NOW)
         answer.should_shut_down = reply.state is State.SHUTDOWN_NOW

@@ -6,10 +6,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from reference_impl.core.controller.controller import Controller
-from reference_impl.core.controller.leaders.broker_changes import register_broker
+from reference_impl.core.controller.leaders.broker_changes import register_in_slices
 from reference_impl.core.effects import Effect, Respond
 from reference_impl.core.events import Request
 from reference_impl.core.refused import Refused
+from reference_impl.core.requests.giving_way import in_turns
 from reference_impl.core.security.authorization.permissions import CLUSTER_ACTION
 from reference_impl.wire import definition
 
@@ -23,7 +24,8 @@ def handle_broker_registration(controller: Controller, request: Request) -> Iter
     answer = RESPONSE.new()
     try:
         controller.access.require(request, CLUSTER_ACTION)
-        answer.broker_epoch = register_broker(controller, request.body)
+        slices = register_in_slices(controller, request.body)
+        answer.broker_epoch = yield from in_turns(request, slices)
     except Refused as refused:
         answer.error_code = refused.code
     # RESPOND

@@ -34,6 +34,21 @@ def for_each(
     return results
 
 
+def in_turns(
+    request: Request, slices: Generator[None, None, Result]
+) -> Generator[Effect, None, Result]:
+    """Do work that yields after each part of it, give way there, and return its result. Raise what
+    it raises."""
+    pause = GiveWay(request)
+    while True:
+        try:
+            next(slices)
+        except StopIteration as end:
+            result: Result = end.value
+            return result
+        yield pause
+
+
 def counted(
     request: Request, elements: Iterable[Element]
 ) -> Generator[Effect, None, Counter[Element]]:

@@ -7,7 +7,7 @@ KIP-841, KIP-858, KIP-966, KIP-1066.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Generator, Iterator
 from dataclasses import dataclass
 from enum import Enum, auto
 from itertools import islice
@@ -17,6 +17,7 @@ from reference_impl.core.controller.features import METADATA
 from reference_impl.core.controller.image.metadata_image import PartitionImage
 from reference_impl.core.controller.image.registrations import BrokerImage, features_of
 from reference_impl.core.controller.leaders import elections
+from reference_impl.core.controller.leaders.broker_sessions import NEVER
 from reference_impl.core.refused import Refused
 from reference_impl.wire import ErrorCode, Struct, definition
 
@@ -26,7 +27,7 @@ FENCE, UNFENCE = 1, -1
 IN_CONTROLLED_SHUTDOWN = 1
 SESSION_TIMEOUT = "broker.session.timeout.ms"
 CHANGED_AT_ONCE = 500
-"""The partitions that one step changes when a broker is fenced."""
+"""The records that one step writes when a broker leaves its ISRs."""
 RESERVED_DIRECTORIES = 100
 """The number of reserved directory ids: the ids below this number have special meanings and name no
 directory (DirectoryId.java)."""
@@ -51,11 +52,47 @@ class Reply:
     state: State
 
 
+def in_slices(controller: Controller, left: Callable[[], Iterator[Struct]]) -> Iterator[None]:
+    """Write the records of a change, which may concern thousands of partitions, CHANGED_AT_ONCE at
+    a time, and yield after each write, so that others have their turn. The caller writes the rest,
+    at most CHANGED_AT_ONCE, in one step with what completes the change. left: yields the records
+    that are left to write, or raises Refused if the change must not go on. Raise what `left` and
+    `Controller.write` raise."""
+    partitions = sum(len(topic.partitions) for topic in controller.image.topics.values())
+    for _ in range(partitions // CHANGED_AT_ONCE):
+        records = list(islice(left(), CHANGED_AT_ONCE + 1))
+        if len(records) <= CHANGED_AT_ONCE:
+            return
+        controller.write(records[:CHANGED_AT_ONCE])
+        yield
+
+
+def register_in_slices(controller: Controller, body: Struct) -> Generator[None, None, int]:
+    """Do what `register_broker` does, but let others have their turn after each slice of the
+    partitions that the previous incarnation leaves."""
+    yield from in_slices(controller, lambda: _of_return(controller, body))
+    return register_broker(controller, body)
+
+
 def register_broker(controller: Controller, body: Struct) -> int:
     """Register an incarnation of a broker, fenced, and return its broker epoch; the previous
     incarnation loses its leaderships. A repeated registration of the same incarnation keeps its
     epoch. Raise Refused if it is of another cluster, its former incarnation still lives, or its
     directories or features do not fit."""
+    records = list(_of_return(controller, body))
+    known = controller.image.brokers.get(body.broker_id)
+    is_same = known is not None and known.incarnation_id == body.incarnation_id
+    record = _registration(body, controller.image.end_offset, known if is_same else None)
+    controller.write([*records, record])
+    if not is_same:
+        controller.sessions.forget(body.broker_id)
+    return int(record.broker_epoch)
+
+
+def _of_return(controller: Controller, body: Struct) -> Iterator[Struct]:
+    """Yield the records by which a broker that returns loses the leaderships and ISR places of its
+    previous incarnation; after an unclean shutdown, the ELR places too. Yield none for a new
+    broker, or a repeated registration. Raise Refused if it may not register."""
     cluster_id = controller.cluster_id
     if body.cluster_id != cluster_id:
         raise Refused(
@@ -63,19 +100,17 @@ def register_broker(controller: Controller, body: Struct) -> int:
             f"Expected cluster ID {cluster_id}, but got cluster ID {body.cluster_id}",
         )
     known = controller.image.brokers.get(body.broker_id)
-    is_same = known is not None and known.incarnation_id == body.incarnation_id
-    if known is not None and not is_same:
+    returns = known is not None and known.incarnation_id != body.incarnation_id
+    if known is not None and returns:
         _check_session(controller, known)
     _check_directories(controller, body)
     _check_features(controller, body)
-    records: list[Struct] = []
-    if known is not None and not is_same:
-        records += _of_shutdown(controller, known, body.previous_broker_epoch)
-    record = _registration(body, controller.image.end_offset, known if is_same else None)
-    controller.write([*records, record])
-    if not is_same:
-        controller.sessions.forget(body.broker_id)
-    return int(record.broker_epoch)
+    if known is None or not returns:
+        return
+    if controller.rules.left_uncleanly(known, body.previous_broker_epoch):
+        yield from elections.after_unclean_shutdown(controller, known.node_id)
+    else:
+        yield from elections.without(controller, known.node_id)
 
 
 def _check_session(controller: Controller, known: BrokerImage) -> None:
@@ -137,17 +172,6 @@ def _check_features(controller: Controller, body: Struct) -> None:
             )
 
 
-def _of_shutdown(
-    controller: Controller, known: BrokerImage, previous_broker_epoch: int
-) -> Iterator[Struct]:
-    """Yield the records by which a broker that returns loses the leaderships and ISR places of its
-    previous incarnation; after an unclean shutdown, the ELR places too."""
-    if controller.rules.left_uncleanly(known, previous_broker_epoch):
-        yield from elections.after_unclean_shutdown(controller, known.node_id)
-    else:
-        yield from elections.without(controller, known.node_id)
-
-
 def _registration(body: Struct, broker_epoch: int, before: BrokerImage | None) -> Struct:
     """Return the record of a registration; a new broker is fenced. A repeated registration
     (before: what is known of the broker) keeps its broker epoch, and whether it is fenced and in
@@ -182,24 +206,56 @@ def _registration(body: Struct, broker_epoch: int, before: BrokerImage | None) -
     )
 
 
+def hear_in_slices(controller: Controller, body: Struct) -> Generator[None, None, Reply]:
+    """Do what `hear_heartbeat` does, but let others have their turn after each slice of the
+    partitions that a broker leaves which is fenced or stops."""
+    if body.want_fence or body.want_shut_down:
+        yield from in_slices(controller, lambda: _of_leaving(controller, body))
+    return hear_heartbeat(controller, body)
+
+
+def _of_leaving(controller: Controller, body: Struct) -> Iterator[Struct]:
+    """Yield the records by which the broker of a heartbeat leaves its ISRs before it enters its
+    next state. A broker that stops enters it first: otherwise the leaders would take it into their
+    ISRs again, since it still fetches. Raise Refused as `hear_heartbeat` does."""
+    broker = _heard(controller, body)
+    following = _following(controller, broker, body)
+    if following is State.CONTROLLED_SHUTDOWN:
+        yield from _records_of_move(controller, broker, following)
+    elif following is not state_of(broker) and not broker.fenced:
+        yield from elections.without(controller, broker.node_id)
+
+
+def _heard(controller: Controller, body: Struct) -> BrokerImage:
+    """Return the broker that has sent a heartbeat. Raise Refused(STALE_BROKER_EPOCH) unless the
+    registered incarnation has sent it."""
+    broker = controller.image.brokers.get(body.broker_id)
+    controller.rules.check_broker_epoch(broker, body.broker_epoch)
+    assert broker is not None
+    return broker
+
+
 def hear_heartbeat(controller: Controller, body: Struct) -> Reply:
     """Handle a heartbeat: record changed directories, move the broker to its next state, renew its
     session, and return the answer. Raise Refused(STALE_BROKER_EPOCH) unless the registered
     incarnation has sent it."""
-    broker = controller.image.brokers.get(body.broker_id)
-    controller.rules.check_broker_epoch(broker, body.broker_epoch)
-    assert broker is not None
+    broker = _heard(controller, body)
     changes = [*_offline_directories(controller, broker, body), *_cordoned(broker, body)]
     if changes:
         controller.write(changes)
         broker = controller.image.brokers[broker.node_id]
     now, following = state_of(broker), _following(controller, broker, body)
-    if following is not now:
-        controller.write(list(_records_of_move(controller, broker, following)))
-    controller.sessions.renew(broker.node_id, body.current_metadata_offset)
     is_stopping = following is State.CONTROLLED_SHUTDOWN
-    if is_stopping and (now is not following or elections.leads_any(controller, broker.node_id)):
-        session = controller.sessions.of(broker.node_id)
+    moves: list[Struct] = []
+    if following is not now or is_stopping:
+        moves = list(_records_of_move(controller, broker, following))
+    if moves:
+        controller.write(moves)
+    controller.sessions.renew(broker.node_id, body.current_metadata_offset)
+    session = controller.sessions.of(broker.node_id)
+    # It is unknown yet if this controller began, or moved slices, in the middle of the shutdown.
+    is_unknown = session.controlled_shutdown_at == NEVER
+    if is_stopping and (moves or is_unknown or elections.leads_any(controller, broker.node_id)):
         session.controlled_shutdown_at = controller.image.end_offset - 1
     return Reply(
         controller.rules.may_unfence(broker.broker_epoch, body.current_metadata_offset), following
@@ -268,12 +324,16 @@ def _records_of_move(
     controller: Controller, broker: BrokerImage, following: State
 ) -> Iterator[Struct]:
     """Yield the records that move a broker to its next state; one that may stop at once is fenced.
-    Yield none for a broker that is fenced already and only stops or stays so."""
+    Yield none for a broker that is fenced already and only stops or stays so. For one in controlled
+    shutdown, yield what an earlier heartbeat, perhaps to another controller, has left to do."""
     if following is State.UNFENCED:
         yield change(broker, fenced=UNFENCE)
         yield from elections.with_broker(controller, broker.node_id)
     elif following is State.CONTROLLED_SHUTDOWN:
-        yield change(broker, in_controlled_shutdown=IN_CONTROLLED_SHUTDOWN)
+        if not broker.in_controlled_shutdown:
+            yield change(broker, in_controlled_shutdown=IN_CONTROLLED_SHUTDOWN)
+        elif not elections.can_leave_any(controller, broker.node_id):
+            return
         yield from elections.without(controller, broker.node_id)
     elif not broker.fenced:
         yield from fenced(controller, broker)
@@ -301,13 +361,7 @@ def fence_in_slices(controller: Controller, silent: int) -> Iterator[None]:
     that others have their turn; at last fence it. Stop if it is no longer silent, or if this
     controller is no longer the active one: the next one begins with what is left."""
     epoch = controller.metadata.active_epoch
-    concerned = sum(
-        silent in state.isr
-        for topic in controller.image.topics.values()
-        for state in topic.partitions.values()
-    )
-    for _ in range(concerned // CHANGED_AT_ONCE):
-        controller.write(list(islice(elections.without(controller, silent), CHANGED_AT_ONCE)))
+    for _ in in_slices(controller, lambda: elections.without(controller, silent)):
         yield
         if controller.metadata.active_epoch != epoch or silent not in silent_brokers(controller):
             return

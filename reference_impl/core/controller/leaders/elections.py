@@ -197,6 +197,15 @@ def elect_unclean_leaders(controller: Controller) -> list[str]:
     return elected
 
 
+def can_leave_any(controller: Controller, broker: int) -> bool:
+    """Return whether a broker leads a partition, or is in an ISR with others."""
+    return any(
+        state.leader == broker or (broker in state.isr and len(state.isr) > 1)
+        for topic in controller.image.topics.values()
+        for state in topic.partitions.values()
+    )
+
+
 def leads_any(controller: Controller, broker: int) -> bool:
     """Return whether a broker leads a partition."""
     return any(
