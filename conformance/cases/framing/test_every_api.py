@@ -52,8 +52,8 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
 
 
 def throttles(api: str) -> bool:
-    """Return whether the newest answer of an API has throttle_time_ms; False for an API that Kafka
-    4.0 removed, whose messages this suite does not know."""
+    """Return whether the newest answer of an API has throttle_time_ms. Return False for an API that
+    Kafka 4.0 removed, whose messages this suite does not know."""
     key = api_key(api)
     return key in api_keys() and "throttle_time_ms" in response_definition(key).new()._names
 
