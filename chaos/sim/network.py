@@ -16,7 +16,7 @@ from itertools import count
 from random import Random
 from typing import Protocol
 
-from chaos.sim.agenda import US, Agenda
+from chaos.sim.agenda import US, Agenda, Entry
 from chaos.sim.witness import Witness
 from chaos.world import Address
 
@@ -67,6 +67,9 @@ class Conditions:
     """The jitter of each direction, in seconds."""
     answer_latency_s: float = 0.0
     answer_jitter_s: float = 0.0
+    stalls: tuple[float, float] | None = None
+    """If set: the share of the connections that transfer nothing, and the seconds after which they
+    end."""
     reset_after_s: float | None = None
     """If set: end a connection by a reset instead of passing an answer, this many seconds after the
     answer is due."""
@@ -89,7 +92,8 @@ class Line:
     ended: Callable[[str], None]
     client_is_open: bool = True
     server_is_open: bool = True
-    is_stalled: bool = False
+    stall: Entry | None = None
+    """While the connection transfers nothing: the scheduled action that will end it."""
     is_stranded: bool = False
     """Whether the machine of one end has lost power, of which the other end has heard nothing."""
     awaits_reset: bool = False
@@ -181,6 +185,7 @@ class Network:
             else:
                 line = Line(self, source, where, next(self._numbers), received, ended)
                 self._lines[line.number] = line
+                self._perhaps_stall(line)
                 server.opened(line)
                 opened(line)
 
@@ -194,7 +199,7 @@ class Network:
         hangs. up: whether it goes to the node that was dialled."""
         conditions = line.conditions
         hangs = conditions.state is State.BLACKHOLE or up in conditions.drops
-        if line.is_stalled or hangs or any(each == up for each, _ in line.held):
+        if line.stall is not None or hangs or any(each == up for each, _ in line.held):
             line.held.append((up, arrive))
             return
         latency_s = self._latency_s() + self._drawn(conditions.latency_s, conditions.jitter_s)
@@ -291,20 +296,30 @@ class Network:
                 self.cut(line, "connection reset")
 
     def stall(self, way: Way, share: float, timeout_s: float) -> None:
-        """Let a random share of the connections from this source to this address transfer nothing,
-        and end them after timeout_s, even if a heal comes before."""
+        """Until the next heal, let a random share of the connections from this source to this
+        address transfer nothing, and end timeout_s after they began to stall; also of those that
+        are opened meanwhile. One that was stalled before ends when that stall would have ended
+        it."""
+        self.conditions[way].stalls = share, timeout_s
         for line in self.lines_on(way):
-            if self._rng.random() < share:
-                line.is_stalled = True
-                self.agenda.after(timeout_s, partial(self.cut, line, "timed out"))
+            self._perhaps_stall(line)
+
+    def _perhaps_stall(self, line: Line) -> None:
+        if (stalls := line.conditions.stalls) is None:
+            return
+        share, timeout_s = stalls
+        if self._rng.random() < share and line.stall is None:
+            line.stall = self.agenda.after(timeout_s, partial(self.cut, line, "timed out"))
 
     def heal(self) -> None:
-        """Let all connections pass again, also those that wait to be established. Deliver held
-        messages, except for a random half of the connections that hold any: there one side has
-        given up meanwhile, so they end."""
+        """Let all connections pass again, also those that are stalled or wait to be established.
+        Deliver held messages, except for a random half of the connections that hold any: there one
+        side has given up meanwhile, so they end."""
         self.conditions.clear()
         for line in list(self._lines.values()):
-            line.is_stalled = False
+            if line.stall is not None:
+                line.stall.cancel()
+                line.stall = None
             held, line.held = line.held, []
             if held and self._rng.random() < 0.5:
                 self.cut(line, "timed out")

@@ -202,7 +202,9 @@ class LimitData(Fault):
 @dataclass(frozen=True)
 class StallConnections(Fault):
     """Let a random share of the connections transfer nothing and end after timeout_ms; the others
-    are not affected. It stands for packet loss where only TCP connections can be influenced."""
+    are not affected. A heal before that ends the stall: a proxy then closes the connections, in the
+    simulator they go on. It stands for packet loss where only TCP connections can be
+    influenced."""
 
     node: Node
     share: float = 0.5

@@ -116,6 +116,35 @@ def test_a_stalled_connection_passes_nothing_and_ends() -> None:
     assert world.monotonic() >= 3.0
 
 
+def test_a_stalled_connection_that_is_healed_in_time_lives_on() -> None:
+    world, server, caller = started()
+    world.network.stall(WAY, 1.0, 3.0)
+    world.network.stall(WAY, 1.0, 5.0)  # the first stall goes on
+    world.agenda.after(2.0, world.network.heal)
+    settle(world)
+    caller.lines[0].send(b"later")
+    settle(world)
+    assert (caller.heard, caller.reasons, server.gone) == ([b"later"], [], 0)
+    world.network.stall(WAY, 1.0, 0.5)
+    settle(world)
+    assert (caller.reasons, server.gone) == (["timed out"], 1)
+
+
+def test_a_share_of_the_connections_that_are_opened_during_a_stall_stalls() -> None:
+    world, server, _ = started()
+    world.network.stall(WAY, 0.5, 3.0)
+    callers = [Caller(world.network) for _ in range(40)]
+    world.agenda.after(0.1, lambda: [each.lines[0].send(b"x") for each in callers])
+    settle(world)
+    stalled = [each for each in callers if each.reasons == ["timed out"]]
+    assert 5 < len(stalled) < 35 and not any(each.heard for each in stalled)
+    assert len(server.came) == len(callers) - len(stalled)
+    world.network.heal()
+    later = [Caller(world.network) for _ in range(40)]
+    settle(world)
+    assert not any(each.reasons for each in later)
+
+
 def test_packets_that_vanish_in_one_direction_let_those_of_the_other_pass() -> None:
     world, server, caller = started()
     world.network.conditions[WAY].drops.add(False)
