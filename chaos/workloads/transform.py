@@ -156,7 +156,8 @@ class Transform:
     ) -> Generator[Operation, Completion, Completion]:
         """Perform one transaction: poll, send one output per input, end it. Return the completion
         of its end, or of the operation after which it could not go on (a failed Begin, or a broken
-        client). crashes: abandon the client before the end, and let the next client abort."""
+        client). crashes: abandon the client before the end; the next one, under the same
+        transactional id, ends the transaction when it begins."""
         # Drawn before anything happens, so that a failure does not shift later choices.
         aborts, partition = rng.random() < self.abort_share, rng.randrange(self.partitions)
         adds_offsets = rng.random() < ADDED_SHARE
@@ -169,8 +170,8 @@ class Transform:
             outputs = tuple(islice(values, len(completion.records)))
             completion = yield Send(self.outputs, partition, outputs)
         if crashes and not completion.broken:
-            yield Crash()
-        elif has_read and completion.outcome is Outcome.OK and not aborts:
+            return (yield Crash())
+        if has_read and completion.outcome is Outcome.OK and not aborts:
             completion = yield Commit()
             if completion.outcome is Outcome.OK:
                 return completion

@@ -109,7 +109,7 @@ class ConfluentClient:
                 Poll: member.poll,
                 CommitOffsets: member.commit,
                 Leave: member.leave,
-                Crash: member.crash,
+                Crash: self._crash if settings.transactional else member.crash,
                 AddOffsets: self._add_offsets,
             }
 
@@ -266,8 +266,11 @@ class ConfluentClient:
         return completion
 
     def _crash(self, _: Crash) -> Completion:
-        """Mark the client as broken, so that the runner replaces it. Any open transaction stays
-        open: librdkafka does not end a transaction when the producer is destroyed."""
+        """Mark the client as broken, so that the runner replaces it, and drop its group member
+        without LeaveGroup. Any open transaction stays open: librdkafka does not end a transaction
+        when the producer is destroyed."""
+        if self._member is not None:
+            self._member.crash(Crash())
         return Completion(Outcome.OK, broken=True)
 
     def _end(self, call: Callable[[Producer, float], None]) -> Completion:

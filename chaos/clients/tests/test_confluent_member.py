@@ -15,11 +15,13 @@ from chaos.clients.confluent import member as confluent_member
 from chaos.clients.confluent.client import ConfluentClient
 from chaos.clients.membership_rows import MembershipRows, group_settings
 from chaos.clients.wire.admin import Admin
+from chaos.clients.wire.wire_link import LATEST, READ_COMMITTED, WireCluster
 from chaos.means.real_world import REAL_WORLD, run
 from chaos.record.run_directory import Scenario
 from chaos.targets import parse_target
 from chaos.tests.storms import run_until_shown
 from chaos.values.protocols import (
+    Begin,
     ClientSettings,
     Cluster,
     CommitOffsets,
@@ -41,7 +43,7 @@ from linearizability.judging import check
 from linearizability.verdict import Validity
 
 NONCE = payload.nonce_of("test")
-TOPIC = "members"
+TOPIC, TRANSACTIONAL = "members", "transacting"
 FIRST = {1, 2, 3, 4, 5, 6}
 KINDS = [("classic", "range"), ("classic", "cooperative-sticky"), ("consumer", "uniform")]
 
@@ -52,7 +54,7 @@ def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
     started = parse_target("reference").start(tmp_path_factory.mktemp("cluster"), 1, config)
     try:
         admin = Admin(REAL_WORLD, started.bootstrap)
-        run(admin.create_topics([TopicSpec(TOPIC, 2)], 1, timeout_s=120.0))
+        run(admin.create_topics([TopicSpec(TOPIC, 2), TopicSpec(TRANSACTIONAL, 1)], 1, timeout_s=120.0))
         admin.close()
         sender = ConfluentClient(REAL_WORLD, started.bootstrap, ClientSettings(), NONCE)
         for partition, values in ((0, (1, 2, 3)), (1, (4, 5, 6))):
@@ -140,6 +142,39 @@ def test_who_crashes_commits_nothing_and_the_group_learns_of_it_by_silence(
     assert set(values(again)) >= set(values(polls))
     run(successor.close())
     run(crashing.close())
+
+
+def test_a_member_that_crashes_leaves_its_transaction_to_the_next_client(
+    cluster: Cluster,
+) -> None:
+    settings = ClientSettings(
+        transactional=True,
+        transactional_id="crashing",
+        group=GroupSettings("transacting", GroupProtocol.CLASSIC, "range", auto_commit=False),
+    )
+    wire = WireCluster(REAL_WORLD, cluster.bootstrap)
+
+    def ends() -> tuple[int, int]:
+        leader = run(wire.leader(TRANSACTIONAL, 0))
+        stable = run(wire.offset(leader, TRANSACTIONAL, 0, LATEST, READ_COMMITTED))
+        return stable, run(wire.offset(leader, TRANSACTIONAL, 0, LATEST))
+
+    def begun() -> ConfluentClient:
+        client = ConfluentClient(REAL_WORLD, cluster.bootstrap, settings, NONCE)
+        assert run(client.perform(Subscribe((TOPIC,)))).outcome is Outcome.OK
+        assert run(client.perform(Begin())).outcome is Outcome.OK
+        return client
+
+    crashing = begun()
+    assert run(crashing.perform(Send(TRANSACTIONAL, 0, (1,)))).outcome is Outcome.OK
+    crashed = run(crashing.perform(Crash()))
+    assert (crashed.outcome, crashed.broken) == (Outcome.OK, True)
+    run(crashing.close())
+    assert ends() == (0, 1)
+    successor = begun()
+    assert ends() == (2, 2)
+    run(successor.close())
+    wire.close()
 
 
 def test_a_member_that_is_none_is_told(cluster: Cluster) -> None:

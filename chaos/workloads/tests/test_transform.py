@@ -29,6 +29,7 @@ OK = Completion(Outcome.OK)
 READ = Completion(Outcome.OK, (Record("i", 0, 1, 0), Record("i", 0, 2, 1)))
 UNKNOWN = Completion(Outcome.INFO)
 BROKEN = Completion(Outcome.INFO, broken=True)
+CRASHED = Completion(Outcome.OK, broken=True)
 
 
 class Steady(Transform):
@@ -85,8 +86,25 @@ def test_a_worker_ends_by_leaving_or_in_the_middle_of_a_transaction(
         before, operation = operation, operations.send(READ if isinstance(operation, Poll) else OK)
     assert isinstance(operation, end)
     assert isinstance(before, Send if end is Crash else Commit)
-    after = [operations.send(OK), operations.send(OK)]
-    assert [type(o) for o in after][-1] is (Subscribe if end is Crash else Begin)
+    if end is Leave:
+        assert isinstance(operations.send(OK), Subscribe)
+
+
+def test_after_a_crash_a_new_client_begins_anew_whatever_the_transaction_was_to_end_in() -> None:
+    class CrashingInAborted(Crashing):
+        abort_share = 1.0
+
+    for workload in (Crashing(), CrashingInAborted()):
+        operations = workload.operations(WORKER, Random(7))
+        operation, crashes = next(operations), 0
+        for _ in range(2_000):
+            is_crash = isinstance(operation, Crash)
+            completion = READ if isinstance(operation, Poll) else CRASHED if is_crash else OK
+            operation = operations.send(completion)
+            if is_crash:
+                crashes += 1
+                assert isinstance(operation, Subscribe)
+        assert crashes > 2
 
 
 def test_workers_are_members_that_read_what_is_committed() -> None:
