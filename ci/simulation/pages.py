@@ -9,7 +9,6 @@ from statistics import median
 from typing import Any
 
 from chaos.record.shown import Sight
-from chaos.sim.target import FAULTS
 from ci.simulation.plans import SETTINGS, SHAPES, nemeses, workloads
 from ci.simulation.schedule import Outcome
 from ci.simulation.search import Search
@@ -81,9 +80,10 @@ def coverage(outcomes: Sequence[Outcome]) -> dict[str, dict[str, int]]:
         return {name: found[name] for name in sorted(names)}
 
     works = workloads()
-    every = {nemesis.name for work in works for nemesis in nemeses(work)}
+    every = {nemesis.name: nemesis for work in works for nemesis in nemeses(work)}
+    offered = {fault.__name__ for nemesis in every.values() for fault in nemesis.faults}
     return {
-        "fault that struck": counted((f.__name__ for f in FAULTS), lambda one: one.struck),
+        "fault that struck": counted(offered, lambda one: one.struck),
         "shape": counted(
             (f"{target} with {nodes}" for target, nodes in SHAPES), lambda one: [one.shape]
         ),

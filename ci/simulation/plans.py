@@ -2,13 +2,16 @@
 settings that make rare events frequent.
 
 Each seed leaves most settings as they are and most faults out (swarm testing): a fault that always
-occurs would hide errors that show only without it. The same seed always gives the same plan.
+occurs would hide errors that show only without it. The same seed always gives the same plan. Each
+ROUND of seeds has every workload and every nemesis, so that a short search leaves none out.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from functools import cache
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from functools import cache, lru_cache
+from itertools import cycle, islice
 from random import Random
 
 from chaos.clients.factories import REFERENCE, why_no_groups
@@ -24,9 +27,13 @@ from reference_impl.core.configs.broker import BrokerConfig
 from reference_impl.core.configs.keys import BadConfig
 
 SECONDS, LONGEST_S, RATE = 20.0, 160.0, 60.0
-SHAPES = (("sim", 1), ("sim", 3), ("sim:1", 3))
-"""(target, nodes): one node; three nodes with three controllers; three nodes, of which the first
-alone is a controller."""
+Shape = tuple[str, int]
+"""(target, nodes)."""
+SHAPES: tuple[Shape, ...] = (("sim", 1), ("sim", 3), ("sim:1", 3))
+"""One node; three nodes with three controllers; three nodes, of which the first alone is a
+controller."""
+ROUND = 60
+"""The number of seeds in a row that have each nemesis and each workload at least once."""
 LARGEST = max(nodes for _, nodes in SHAPES)
 SETTINGS: Mapping[str, tuple[float, tuple[str, ...]]] = {
     "offsets.topic.num.partitions": (0.3, ("1", "2")),
@@ -91,13 +98,42 @@ def has_a_victim(workload: Workload, nemesis: Nemesis) -> bool:
     return True
 
 
+@cache
+def pairs_with(nemesis: str) -> Mapping[str, tuple[Shape, ...]]:
+    """Return each workload that fits a nemesis, with the shapes of cluster on which they can
+    run."""
+    found: dict[str, tuple[Shape, ...]] = {}
+    for shape in SHAPES:
+        for workload, fitting in combinations(shape[1]):
+            if nemesis in {one.name for one in fitting}:
+                found[workload.name] = (*found.get(workload.name, ()), shape)
+    return found
+
+
+@lru_cache(maxsize=16)
+def round_of(number: int) -> Sequence[tuple[Shape, Workload, Nemesis]]:
+    """Return the shape, workload and nemesis of each seed of a round: ROUND seeds in a row, among
+    which each nemesis and each workload occurs. Independent draws would leave a quarter of the
+    nemeses out of so few seeds."""
+    rng = Random(f"{number}:round")
+    names = list(dict.fromkeys(n.name for _, fitting in combinations(LARGEST) for n in fitting))
+    rng.shuffle(names)
+    uses, found = Counter[str](), []
+    for name in islice(cycle(names), ROUND):
+        fitting = pairs_with(name)
+        rarest = min(uses[workload] for workload in fitting)
+        chosen = rng.choice([workload for workload in fitting if uses[workload] == rarest])
+        uses[chosen] += 1
+        found.append((rng.choice(fitting[chosen]), WORKLOADS[chosen], NEMESES[name]))
+    rng.shuffle(found)
+    return found
+
+
 def plan_of(seed: int) -> Scenario:
     """Return the plan of a seed: target, nodes, workload, a nemesis that fits it, and settings, all
-    drawn from the seed."""
+    drawn from the seed and its round."""
+    (target, nodes), workload, nemesis = round_of(seed // ROUND)[seed % ROUND]
     rng = Random(f"{seed}:plan")
-    target, nodes = rng.choice(SHAPES)
-    workload, fitting = rng.choice(combinations(nodes))
-    nemesis = rng.choice(fitting)
     config = {}
     for name, (share, values) in SETTINGS.items():
         value, is_drawn = rng.choice(values), rng.random() < share

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, cast
 
@@ -10,15 +11,16 @@ import pytest
 from typer.testing import CliRunner
 
 from chaos.clients.factories import REFERENCE
+from chaos.nemeses import NEMESES
 from chaos.record.run_directory import Scenario
-from chaos.record.shown import Sight, problem
+from chaos.record.shown import MUST_SHOW, Sight, problem
 from chaos.sim.agenda import Agenda
 from chaos.sim.invariants import INVARIANTS
 from chaos.sim.invariants.known_log import KnownLog
 from ci.cli import app
 from ci.simulation import run_simulations, schedule
 from ci.simulation.pages import coverage, summary
-from ci.simulation.plans import SHAPES, nemeses, plan_of, workloads
+from ci.simulation.plans import ROUND, SHAPES, nemeses, plan_of, workloads
 from ci.simulation.schedule import Outcome, perform
 from ci.simulation.search import Search, exit_status
 from linearizability.verdict import Validity
@@ -47,6 +49,31 @@ def test_every_workload_and_nemesis_of_the_simulator_is_drawn() -> None:
         for n in nemeses(w, nodes)
     }
     assert {(plan.target, plan.nodes) for plan in plans} == {*SHAPES}
+
+
+@pytest.mark.parametrize("first_seed", [0, ROUND * 7])
+def test_a_round_of_seeds_leaves_no_row_of_the_coverage_empty(first_seed: int) -> None:
+    plans = [plan_of(seed) for seed in range(first_seed, first_seed + ROUND)]
+    done = [
+        replace(
+            outcome(plan.seed, Validity.VALID),
+            workload=plan.workload,
+            nemesis=plan.nemesis,
+            shape=f"{plan.target} with {plan.nodes}",
+            settings=tuple(plan.config),
+            struck={fault.__name__: 1 for fault in NEMESES[plan.nemesis].faults},
+            shown={sight.value: 1 for sight in MUST_SHOW.get(plan.workload, ())}
+            | {Sight.UNDER_FAULT.value: 1},
+        )
+        for plan in plans
+    ]
+    gaps = {
+        (subject, name)
+        for subject, found in coverage(done).items()
+        for name, count in found.items()
+        if not count
+    }
+    assert gaps == set()
 
 
 def test_a_schedule_that_loses_records_is_found_kept_and_repeated(tmp_path: Path) -> None:
