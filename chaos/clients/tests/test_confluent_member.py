@@ -54,7 +54,11 @@ def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
     started = parse_target("reference").start(tmp_path_factory.mktemp("cluster"), 1, config)
     try:
         admin = Admin(REAL_WORLD, started.bootstrap)
-        run(admin.create_topics([TopicSpec(TOPIC, 2), TopicSpec(TRANSACTIONAL, 1)], 1, timeout_s=120.0))
+        run(
+            admin.create_topics(
+                [TopicSpec(TOPIC, 2), TopicSpec(TRANSACTIONAL, 1)], 1, timeout_s=120.0
+            )
+        )
         admin.close()
         sender = ConfluentClient(REAL_WORLD, started.bootstrap, ClientSettings(), NONCE)
         for partition, values in ((0, (1, 2, 3)), (1, (4, 5, 6))):
@@ -144,9 +148,7 @@ def test_who_crashes_commits_nothing_and_the_group_learns_of_it_by_silence(
     run(crashing.close())
 
 
-def test_a_member_that_crashes_leaves_its_transaction_to_the_next_client(
-    cluster: Cluster,
-) -> None:
+def test_a_member_that_crashes_leaves_its_transaction_to_the_next_client(cluster: Cluster) -> None:
     settings = ClientSettings(
         transactional=True,
         transactional_id="crashing",
