@@ -134,7 +134,12 @@ def test_a_share_of_the_connections_that_are_opened_during_a_stall_stalls() -> N
     world, server, _ = started()
     world.network.stall(WAY, 0.5, 3.0)
     callers = [Caller(world.network) for _ in range(40)]
-    world.agenda.after(0.1, lambda: [each.lines[0].send(b"x") for each in callers])
+
+    def send() -> None:
+        for each in callers:
+            each.lines[0].send(b"x")
+
+    world.agenda.after(0.1, send)
     settle(world)
     stalled = [each for each in callers if each.reasons == ["timed out"]]
     assert 5 < len(stalled) < 35 and not any(each.heard for each in stalled)

@@ -90,7 +90,7 @@ def test_a_worker_ends_by_leaving_or_in_the_middle_of_a_transaction(
         assert isinstance(operations.send(OK), Subscribe)
 
 
-def test_after_a_crash_a_new_client_begins_anew_whatever_the_transaction_was_to_end_in() -> None:
+def test_after_a_crash_a_new_client_begins_again_whatever_the_transaction_was_to_end_in() -> None:
     class CrashingInAborted(Crashing):
         abort_share = 1.0
 
