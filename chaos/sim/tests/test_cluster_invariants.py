@@ -1,22 +1,16 @@
 """Each invariant between replicas and between nodes sees what contradicts it, and excuses what may
-be; planted bugs break them in whole runs."""
+be."""
 
 from __future__ import annotations
 
 import dataclasses
-from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
-import pytest
-
-from chaos.scenarios.exploration import promised_config
 from chaos.sim.invariants import BETWEEN_NODES, BETWEEN_REPLICAS
 from chaos.sim.invariants.known_cluster import KnownCluster
 from chaos.sim.invariants.known_log import KnownLog, Offsets
 from chaos.sim.invariants.replica import Key, Replica
-from chaos.sim.tests.simulated import SeveralNodes, simulate
-from reference_impl.bugs.cluster import CLUSTER_BUGS
 from reference_impl.core.controller.image.metadata_image import MetadataImage
 
 KEY: Key = ("topic", 0)
@@ -202,23 +196,3 @@ def test_producer_ids_that_two_nodes_or_two_processes_may_assign_are_seen() -> N
         "node 1 may assign the producer ids 5 to 999; node 1 had 0 to 999, and was to go on at 10"
     ]
     assert len([*invariant(cluster, broker(2, range(6)))]) == 1  # ids that node 1 has assigned
-
-
-@pytest.mark.parametrize(
-    ("bug", "names"),
-    [
-        ("lead-by-minority", {"one-leader", "logs-agree"}),
-        ("count-itself-alone", {"isr-is-complete", "committed-stays", "leader-is-complete"}),
-    ],
-)
-def test_a_planted_bug_breaks_invariants_between_nodes(
-    bug: str, names: set[str], tmp_path: Path
-) -> None:
-    row, seen = CLUSTER_BUGS[bug], set[str]()
-    for seed in (1, 2, 3):
-        target = SeveralNodes(bug)
-        simulate(target, row.workload, row.nemesis, seed, tmp_path, promised_config(row.nemesis))
-        seen |= {name for name, _ in target.broken}
-        if names <= seen:
-            return
-    pytest.fail(f"{bug} has broken {seen or 'nothing'} only")

@@ -29,6 +29,7 @@ from reference_impl.bugs.cluster.overlap_id_blocks import OverlapIdBlocks
 from reference_impl.bugs.cluster.serve_replaced_shards import ServeReplacedShards
 from reference_impl.bugs.cluster.skip_markers_without_leader import SkipMarkersWithoutLeader
 from reference_impl.bugs.cluster.vote_for_shorter_logs import VoteForShorterLogs
+from reference_impl.bugs.cluster.vote_twice import VoteTwice
 from reference_impl.core.rules import Rules
 
 __all__ = ["BROKER_BUGS", "CLUSTER_BUGS"]
@@ -37,6 +38,8 @@ NODES = 3
 QUICK_FENCING = {"broker.session.timeout.ms": "1000", "broker.heartbeat.interval.ms": "300"}
 """Settings with which a controller that is cut off fences brokers, and so writes records that only
 it has, before it notices that it has lost its majority."""
+QUICK_CANDIDATES = {"controller.quorum.election.timeout.ms": "5"}
+"""Settings with which voters stand so soon after each other that two candidates meet."""
 QUICK_SHRINKING = {"replica.lag.time.max.ms": "1000"}
 """Settings with which a leader that is cut off proposes a smaller ISR before it is replaced."""
 ONE_REPLICA = {"default.replication.factor": "1", "min.insync.replicas": "1"}
@@ -81,11 +84,7 @@ CLUSTER_BUGS: dict[str, Bug] = {
     ),
     "list-stale-ends": _bug(ListStaleEnds, ("register (porcupine)",), "kill-all", "register"),
     "commit-by-one": _bug(
-        CommitByOne,
-        ("invariant leader-is-complete", "invariant committed-stays"),
-        "isolate-controller",
-        "appends",
-        QUICK_FENCING,
+        CommitByOne, ("leader_epochs",), "isolate-controller", "transactions", QUICK_FENCING
     ),
     "count-what-it-proposes": _bug(
         CountWhatItProposes,
@@ -118,6 +117,7 @@ CLUSTER_BUGS: dict[str, Bug] = {
         "last-replica-standing",
         "appends",
     ),
+    "vote-twice": _bug(VoteTwice, ("invariant one-vote",), "none", "appends", QUICK_CANDIDATES),
     "serve-replaced-shards": _bug(
         ServeReplacedShards,
         ("committed_offsets",),

@@ -11,8 +11,10 @@ class CommitByOne(Rules):
     """Real-world kin: Raft implementations that count an entry before a majority has it.
 
     Breaks:     committed metadata must be in the logs of a majority (Raft, 5.3; KIP-595).
-    Caught by:  workload appends, nemesis isolate-controller, checkers
-                invariant leader-is-complete or invariant committed-stays.
+    Caught by:  workload transactions, nemesis isolate-controller, checker leader_epochs
+                (two-leaders): the controller that is cut off fences the other brokers and makes its
+                own the leader, in an epoch that its successor gives to another broker; the
+                invariants leader-is-complete, committed-stays and images-equal see it first.
     Within:     a few runs of 20 seconds with three nodes.
     """
 

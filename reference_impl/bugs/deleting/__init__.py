@@ -16,6 +16,7 @@ from reference_impl.bugs.deleting.drop_headers_in_cleaning import DropHeadersInC
 from reference_impl.bugs.deleting.drop_tombstones_early import DropTombstonesEarly
 from reference_impl.bugs.deleting.expire_offsets_early import ExpireOffsetsEarly
 from reference_impl.bugs.deleting.forget_deletions import ForgetDeletions
+from reference_impl.bugs.deleting.restart_logs import RestartLogs
 from reference_impl.bugs.deleting.round_deletions_down import RoundDeletionsDown
 from reference_impl.bugs.deleting.shift_cleaned_times import ShiftCleanedTimes
 
@@ -42,6 +43,9 @@ DELETING_BUGS: dict[str, Bug] = {
         DeleteRecordsTooFar, Kind.SHOWN, ("retention", "lost_writes"), workload="delete-records"
     ),
     "forget-deletions": Bug(ForgetDeletions, Kind.SHOWN, ("retention",), workload="delete-records"),
+    "restart-logs": Bug(
+        RestartLogs, Kind.SHOWN, ("lost_writes", "inconsistent_offsets"), workload="delete-records"
+    ),
     "compact-newest-away": Bug(
         CompactNewestAway, Kind.SHOWN, ("compaction", "lost_writes"), workload="compaction"
     ),
