@@ -19,7 +19,6 @@ NODES_MAX, REPLICAS_MAX = 9, 3
 NODE = "{node}"
 """The placeholder for the node's number in a setting, for example in broker.rack."""
 OF_ALL = {
-    "controller.quorum.append.linger.ms": "0",  # one step, not two, for each decision
     "group.initial.rebalance.delay.ms": "0",  # as on the other targets: 3 s for a new group else
     "offsets.topic.num.partitions": "4",
     "transaction.state.log.num.partitions": "4",

@@ -188,7 +188,7 @@ def test_a_file_of_results_cannot_be_attacked_or_measured(
 def test_a_number_that_is_not_above_zero_is_refused_first(option: str) -> None:
     done = CliRunner().invoke(app, ["compare", "reference", "kfake", option, "0"])
     assert done.exit_code == 2
-    assert f"{option} 0: give a number above zero" in done.output
+    assert f"{option} 0: give a finite number above zero" in done.output
 
 
 def test_nodes_without_an_attack_are_refused() -> None:

@@ -44,7 +44,7 @@ OF_CLUSTER = (
     ConfigKey("broker.heartbeat.interval.ms", _I, "2000", 1),
     ConfigKey("broker.session.timeout.ms", _I, "9000", 1),
     ConfigKey(CONTROLLER_LISTENERS, _LIST, "CONTROLLER"),
-    ConfigKey("controller.quorum.append.linger.ms", _I, "25"),
+    ConfigKey("controller.quorum.append.linger.ms", _I, "0"),
     ConfigKey(AUTO_JOIN, ConfigType.BOOLEAN, "false"),
     ConfigKey(BOOTSTRAP, _LIST, ""),
     ConfigKey("controller.quorum.election.backoff.max.ms", _I, "1000", 1),

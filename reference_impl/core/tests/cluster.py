@@ -144,7 +144,7 @@ class Cluster:
         copies = of_internal_topics(len(brokers) if self._voters else 1)
         given = {"node.id": str(node), "num.partitions": "1", **copies}
         # So that no offset depends on how long a test waits.
-        given |= {"metadata.max.idle.interval.ms": "0", "controller.quorum.append.linger.ms": "0"}
+        given |= {"metadata.max.idle.interval.ms": "0"}
         if self._voters:
             given |= {
                 "controller.quorum.voters": self._voters,

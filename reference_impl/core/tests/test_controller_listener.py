@@ -22,7 +22,6 @@ def started(**settings: str) -> Node:
     """Start a node with a listener for its broker and one for its controller."""
     given = {
         "listeners": "PLAINTEXT://:9092,CONTROLLER://:9093",
-        "controller.quorum.append.linger.ms": "0",  # so that one step answers a request
         **{key.replace("_", "."): value for key, value in settings.items()},
     }
     config = BrokerConfig.of(given)

@@ -47,7 +47,6 @@ __all__ = ["NOTHING", "SETTINGS", "START_MS", "World", "end_of", "values_in"]
 
 START_MS = 1_700_000_000_000
 SETTINGS = {
-    "controller.quorum.append.linger.ms": "0",  # so that one step answers a request
     "group.initial.rebalance.delay.ms": "0",
     "metadata.max.idle.interval.ms": "0",  # so that no offset depends on how long a test waits
     "offsets.topic.num.partitions": "2",

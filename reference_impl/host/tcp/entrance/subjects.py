@@ -8,21 +8,23 @@ from __future__ import annotations
 
 import asyncio
 import re
+from typing import TYPE_CHECKING
 
-from cryptography import x509
-from cryptography.x509.oid import NameOID
+if TYPE_CHECKING:
+    from cryptography.x509 import NameAttribute
 
 KEYWORDS = {
-    NameOID.COMMON_NAME: "CN",
-    NameOID.COUNTRY_NAME: "C",
-    NameOID.DOMAIN_COMPONENT: "DC",
-    NameOID.LOCALITY_NAME: "L",
-    NameOID.ORGANIZATION_NAME: "O",
-    NameOID.ORGANIZATIONAL_UNIT_NAME: "OU",
-    NameOID.STATE_OR_PROVINCE_NAME: "ST",
-    NameOID.STREET_ADDRESS: "STREET",
-    NameOID.USER_ID: "UID",
+    "2.5.4.3": "CN",
+    "2.5.4.6": "C",
+    "0.9.2342.19200300.100.1.25": "DC",
+    "2.5.4.7": "L",
+    "2.5.4.10": "O",
+    "2.5.4.11": "OU",
+    "2.5.4.8": "ST",
+    "2.5.4.9": "STREET",
+    "0.9.2342.19200300.100.1.1": "UID",
 }
+"""Object identifier of a type -> its keyword (RFC 2253, 2.3)."""
 _SPECIAL = re.compile(r'[,=+<>#;"\\]')
 _LONG = 0x80
 """The length from which DER writes a length in more than one byte."""
@@ -41,12 +43,14 @@ def subject_of_client(transport: asyncio.BaseTransport) -> str | None:
 
 def subject_of(certificate: bytes) -> str:
     """Return the subject of a certificate in DER. Raise ValueError if it cannot be read."""
+    from cryptography import x509  # a library that only listeners with such clients need
+
     name = x509.load_der_x509_certificate(certificate).subject
     return ",".join("+".join(map(_written, part)) for part in reversed(name.rdns))
 
 
-def _written(attribute: x509.NameAttribute[str | bytes]) -> str:
-    value, keyword = attribute.value, KEYWORDS.get(attribute.oid)
+def _written(attribute: NameAttribute[str | bytes]) -> str:
+    value, keyword = attribute.value, KEYWORDS.get(attribute.oid.dotted_string)
     if keyword is None or isinstance(value, bytes):
         return f"{attribute.oid.dotted_string}=#{_der_of_value(attribute).hex()}"
     text = _SPECIAL.sub(r"\\\g<0>", value)
@@ -56,10 +60,12 @@ def _written(attribute: x509.NameAttribute[str | bytes]) -> str:
     return f"{keyword}={without}" + "\\ " * (len(text) - len(without))
 
 
-def _der_of_value(attribute: x509.NameAttribute[str | bytes]) -> bytes:
+def _der_of_value(attribute: NameAttribute[str | bytes]) -> bytes:
     """Return the value of an attribute as it stands in a certificate: it follows the type inside
     the attribute, inside a set, inside a name."""
-    pair = _contents(_contents(_contents(x509.Name([attribute]).public_bytes())))
+    from cryptography.x509 import Name
+
+    pair = _contents(_contents(_contents(Name([attribute]).public_bytes())))
     return pair[2 + pair[1] :]
 
 
