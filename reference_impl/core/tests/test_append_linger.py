@@ -49,8 +49,8 @@ def batches_since(world: World, offset: int) -> list[int]:
     return [header.last_offset - header.base_offset + 1 for header in headers]
 
 
-def test_kafkas_own_time_is_the_default() -> None:
-    assert BrokerConfig.of({}).number(LINGER) == LINGER_MS
+def test_by_default_nothing_is_collected() -> None:
+    assert BrokerConfig.of({}).number(LINGER) == 0
 
 
 def test_decisions_of_one_time_are_one_batch_and_are_answered_together() -> None:
