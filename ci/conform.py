@@ -31,12 +31,17 @@ PYTEST_NOTHING_SELECTED = 5
 UNWANTED = ("cacheprovider", "xdist", "xdist.looponfail", "hypothesispytest", "touchstone")
 """Plugins of pytest that are turned off: they may be installed, but are not needed, and take longer
 to load than the cases."""
-WITHOUT_THE_REST = (
-    *(word for name in UNWANTED for word in ("-p", f"no:{name}")),
-    *("--assert=plain", "--confcutdir", str(CASES.parent)),
-)
-"""Options of pytest that switch off features which the cases do not use, to shorten the start:
-cases compare with `expect`, and need no rewritten `assert`."""
+SHARES_OUT = "xdist"
+"""The plugin of UNWANTED that --jobs needs."""
+
+
+def without_the_rest(*, jobs: bool) -> list[str]:
+    """Return options of pytest that switch off features which the cases do not use, to shorten the
+    start: cases compare with `expect`, and need no rewritten `assert`. jobs: whether several
+    processes run the cases."""
+    names = [name for name in UNWANTED if not (jobs and name == SHARES_OUT)]
+    words = [word for name in names for word in ("-p", f"no:{name}")]
+    return [*words, "--assert=plain", "--confcutdir", str(CASES.parent)]
 
 
 def check_writable(option: str, path: Path | None) -> None:
@@ -80,7 +85,7 @@ def examine(
         *chosen,
         "-q",
         *("-p", "ci.plugins", "-p", "conformance.session.examining"),
-        *WITHOUT_THE_REST,
+        *without_the_rest(jobs="--jobs" in options),
         *("--rootdir", str(ROOT)),
         *("--results-json", str(results), "--results-junit", str(as_junit)),
         *options,

@@ -42,6 +42,13 @@ WRITES = frozenset(
 """The APIs of the first two levels; all others need the level "admin"."""
 
 
+def level_of(api: str) -> Level:
+    """Return the level that allows requests of this API."""
+    if api in READS:
+        return "read-only"
+    return "produce" if api in WRITES else "admin"
+
+
 @dataclass
 class Terms:
     """The user's terms for one examination: what it may do to the cluster, how much longer than
@@ -53,6 +60,8 @@ class Terms:
     replication_factor: int | None = None
     """The number of replicas of the topics of cases. None stands for one, or for as many as the
     target demands."""
+    sweeps: bool = True
+    """Whether what earlier examinations have left on the cluster is removed first."""
     prefix: str = ""
     """The beginning of the name of everything that the cases make."""
 
@@ -68,8 +77,7 @@ class Terms:
 
     def require_api(self, api: str) -> None:
         """Raise Unsupported unless the examination may send requests of this API."""
-        if api not in READS:
-            self.require("produce" if api in WRITES else "admin", api)
+        self.require(level_of(api), api)
 
 
 TERMS = Terms()

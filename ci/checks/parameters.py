@@ -17,7 +17,6 @@ EXCEPTIONS: dict[str, int] = {
     "OperationsBuilder.add": 11,
     "PartitionLog.open": 12,
     "Recorder.record": 7,
-    "Results.add": 7,
     "Sender.__init__": 8,
     "Wire.fetch_request": 12,
     "case": 7,

@@ -114,6 +114,14 @@ class Cases:
     max_failures: Annotated[
         int | None, typer.Option(metavar="N", help="End after this many failed cases.")
     ] = None
+    jobs: Annotated[
+        int,
+        typer.Option(
+            metavar="N",
+            help="Run the cases in N processes; each starts --target for itself, and all share a"
+            " cluster that runs already.",
+        ),
+    ] = 1
     quiet: Annotated[
         bool, typer.Option("--quiet", "-q", help="Print failures and the result, no progress.")
     ] = False
@@ -158,6 +166,7 @@ class Cases:
         words += ["--all-versions"] if self.all_versions else []
         words += ["--max-time", f"{self.max_time:g}"] if self.max_time else []
         words += ["--max-failures", str(self.max_failures)] if self.max_failures else []
+        words += ["--jobs", str(self.jobs)] if self.jobs != 1 else []
         words += ["-q"] if self.quiet else ["-vv"] if self.verbose else []  # beside one -q already
         return [*words, "--priority", self.priority, *self._terms()]
 
@@ -266,12 +275,17 @@ def conform(
             raise UsageError(
                 f"--level {cases.level} forbids what --fuzz, --frame and --steps send; leave it out"
             )
+        if cases.jobs != 1:
+            raise UsageError(
+                "--jobs is for cases, not for --fuzz, --frame and --steps; leave it out"
+            )
         if cases.prefix:
             raise UsageError(
                 "--prefix is for cases, not for --fuzz, --frame and --steps; leave it out"
             )
         raise typer.Exit(attack(attacked, fuzz, seed, frame or [], steps))
     check_above_zero(
+        jobs=cases.jobs,
         max_failures=cases.max_failures,
         timeout_scale=cases.timeout_scale,
         replication_factor=cases.replication_factor,

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
+from typing import Protocol
 
 from conformance.case import Deviation
 from conformance.exchanges import EXCHANGES
@@ -18,6 +19,16 @@ _OWN_NAMES = re.compile(r"[\w.-]*touchstone-[\w.-]+|\bv\d+\b")
 """The names that cases make, and versions, in which two findings or states of one kind differ."""
 
 Exchange = Sequence[Mapping[str, object]]
+
+
+class Told(Protocol):
+    """A set of kinds of broken invariants."""
+
+    def __contains__(self, kind: object, /) -> bool: ...
+
+    def add(self, kind: str, /) -> None: ...
+
+    def clear(self) -> None: ...
 
 
 class BrokenInvariant(Deviation):
@@ -35,7 +46,11 @@ class PutOff:
     def __init__(self) -> None:
         self._api: str | None = None
         self._found: dict[str, tuple[bool, BrokenInvariant, Exchange]] = {}
-        self._told: set[str] = set()
+        self._told: Told = set()
+
+    def tell_others(self, told: Told) -> None:
+        """Remember in `told`, which other processes see, what was told from now on."""
+        self._told = told
 
     def begin(self, api: str) -> None:
         """Begin a case about this API."""

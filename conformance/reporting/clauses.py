@@ -17,6 +17,7 @@ from types import CodeType, FunctionType
 from typing import Any
 
 from conformance.reporting.listing import Listed
+from conformance.target.examination import CAMEL
 from reference_impl.wire import ErrorCode
 
 WHAT = {"expect": 2, "expect_that": 1, "eventually": 2, "each": 1, "Deviation": 0}
@@ -76,6 +77,18 @@ def clauses_of(listed: Listed) -> Clauses:
         frozenset(_errors(function)),
         frozenset(error for helper in helpers for error in _errors(helper)),
     )
+
+
+@cache
+def apis_named(function: FunctionType) -> frozenset[str]:
+    """Return the APIs that the code of a case names, itself or in helpers: all that it can send by
+    name, and perhaps more."""
+    names: set[str] = set()
+    for helper in _closure(function, HELPERS_DEEP):
+        constants = (word for code in _codes(helper.__code__) for word in code.co_consts)
+        found = (*constants, *_globals_of(helper))
+        names |= {word for word in found if isinstance(word, str)}
+    return frozenset(names & set(CAMEL.values()))
 
 
 def clause_table(cases: Iterable[Listed]) -> str:

@@ -60,6 +60,40 @@ def why_unwritable(path: Path) -> str | None:
     return None
 
 
+@dataclass(frozen=True)
+class Run:
+    """One run of a case. version: the version of its API, or None if the case chooses versions
+    itself. reproduce: the command that repeats it."""
+
+    nodeid: str
+    version: int | None
+    seconds: float
+    reproduce: str
+
+
+def entry_of(stated: Case, run: Run, result: str, evidence: Evidence) -> dict[str, Any]:
+    """Return the entry of the results for one run of a case. result: passed, failed or
+    unsupported."""
+    return {
+        "id": stated.id,
+        "name": stated.function,
+        "nodeid": run.nodeid,
+        "area": stated.area,
+        "api": stated.api,
+        "version": run.version,
+        "priority": stated.priority,
+        "requirement": stated.requirement,
+        "spec": stated.spec,
+        "result": result,
+        "what": evidence.what,
+        "expected": evidence.expected,
+        "actual": evidence.actual,
+        "seconds": round(run.seconds, 3),
+        "reproduce": run.reproduce,
+        "exchange": list(evidence.exchange),
+    }
+
+
 @dataclass
 class Results:
     """Collects results while pytest runs; `as_dict` is what --json prints. as_json_at, as_junit_at:
@@ -75,41 +109,17 @@ class Results:
     cases: list[dict[str, Any]] = field(default_factory=list)
     advertised: Mapping[str, tuple[int, int]] = field(default_factory=dict)
     """API -> the first and the last version that the target advertises."""
+    order: Mapping[str, int] = field(default_factory=dict)
+    """Node id -> its place in the report; others keep the order in which they ended."""
     _date: str = field(default_factory=lambda: f"{datetime.now(UTC):%Y-%m-%dT%H:%M:%SZ}")
     _started: float = field(default_factory=time.monotonic)
     _saved_next: float = 0.0
 
-    def add(
-        self,
-        stated: Case,
-        nodeid: str,
-        version: int | None,
-        result: str,
-        evidence: Evidence,
-        seconds: float,
-        reproduce: str,
-    ) -> None:
-        """Add a result; a later one of the same test replaces an earlier one. Save the files if
-        they are due. result: passed, failed or unsupported."""
-        entry = {
-            "id": stated.id,
-            "name": stated.function,
-            "nodeid": nodeid,
-            "area": stated.area,
-            "api": stated.api,
-            "version": version,
-            "priority": stated.priority,
-            "requirement": stated.requirement,
-            "spec": stated.spec,
-            "result": result,
-            "what": evidence.what,
-            "expected": evidence.expected,
-            "actual": evidence.actual,
-            "seconds": round(seconds, 3),
-            "reproduce": reproduce,
-            "exchange": list(evidence.exchange),
-        }
-        self.cases = [kept for kept in self.cases if kept["nodeid"] != nodeid] + [entry]
+    def add(self, entry: dict[str, Any]) -> None:
+        """Add a result of `entry_of`; a later one of the same test replaces an earlier one. Save
+        the files if they are due."""
+        self.cases = [kept for kept in self.cases if kept["nodeid"] != entry["nodeid"]] + [entry]
+        self.cases.sort(key=lambda each: self.order.get(each["nodeid"], 0))
         if time.monotonic() > self._saved_next:
             self.save()
 

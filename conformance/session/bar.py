@@ -32,11 +32,15 @@ class Bar:
         self._began = time.monotonic()
 
     def pytest_collection_finish(self, session: pytest.Session) -> None:
-        reporter = session.config.pluginmanager.getplugin("terminalreporter")
-        if reporter is None or not reporter.isatty or session.config.option.verbose != QUIET:
+        self.begin(session.config, len(session.items))
+
+    def begin(self, config: pytest.Config, planned: int) -> None:
+        """Begin to draw. planned: the number of runs."""
+        reporter = config.pluginmanager.getplugin("terminalreporter")
+        if reporter is None or not reporter.isatty or config.option.verbose != QUIET:
             return
         reporter._show_progress_info = False  # no [100%] behind the bar
-        self._reporter, self._planned = reporter, len(session.items)
+        self._reporter, self._planned = reporter, planned
         self._began = time.monotonic()
 
     @pytest.hookimpl(wrapper=True)

@@ -32,7 +32,8 @@ class Ending:
     reason: str | None = None
     _failures: int = 0
     _silent_cases: int = 0
-    _began: float = field(default_factory=time.monotonic, repr=False)
+    began: float = field(default_factory=time.monotonic, repr=False)
+    """The monotonic time from which max_time_s counts."""
     _timer: threading.Timer | None = field(default=None, repr=False)
 
     def begin(self) -> None:
@@ -50,7 +51,7 @@ class Ending:
         limit."""
         if self.max_time_s is None:
             return None
-        return max(self._began + self.max_time_s - time.monotonic(), 0.0)
+        return max(self.began + self.max_time_s - time.monotonic(), 0.0)
 
     def removal_s(self) -> float:
         """Return how many seconds the removal of what the cases have made may take: fewer if the
@@ -80,9 +81,13 @@ class Ending:
         PATIENCE.answered.clear()
         silent = isinstance(error, NoAnswer) and not answered
         self._silent_cases = self._silent_cases + 1 if silent else 0
-        self._failures += result == "failed"
         if self._silent_cases >= SILENT_CASES_MAX:
             self.end(f"the target answered nothing in {self._silent_cases} cases in a row")
+        self.count(result)
+
+    def count(self, result: str) -> None:
+        """Count a failure, and end the run if that was the last one allowed."""
+        self._failures += result == "failed"
         if self.max_failures is not None and self._failures >= self.max_failures:
             failed = "case has" if self._failures == 1 else "cases have"
             self.end(f"{self._failures} {failed} failed (--max-failures)")

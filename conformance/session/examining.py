@@ -8,87 +8,142 @@ apache:4.3.1` starts one first, and restarts it if a case kills it.
 from __future__ import annotations
 
 import os
-from collections.abc import Generator, Iterator, Mapping, Sequence
+from collections.abc import Generator, Iterator
 from contextlib import contextmanager, nullcontext
-from pathlib import Path
 from typing import Any
 
 import pytest
 
 from chaos.run.interrupts import Interrupts
 from chaos.values.protocols import TargetError
-from conformance.brokers import Brokers
-from conformance.case import Case, Deviation, Unsupported, case_of
-from conformance.connection import note_unread_answers
-from conformance.exchanges import EXCHANGES, KEPT
+from conformance.case import case_of
+from conformance.exchanges import EXCHANGES
 from conformance.invariants.put_off import PUT_OFF
 from conformance.patience import PATIENCE
 from conformance.refusals import REFUSALS
-from conformance.reporting.evidence import Evidence
 from conformance.reporting.reading import KINDS
-from conformance.reporting.results import Results, reproduce_line
-from conformance.session import selection
-from conformance.session.again import Repeats, runs_again
+from conformance.reporting.results import Results
+from conformance.session import judging, selection
+from conformance.session.again import Repeats
 from conformance.session.bar import Bar
 from conformance.session.ending import Ending
+from conformance.session.jobs import Jobs, share_out
+from conformance.session.keys import ENDING, EXAMINED, INTERRUPTS, RESULTS
 from conformance.session.limit import limited
 from conformance.session.options import add_options, refuse_impossible, set_terms
-from conformance.target.examination import Examined, chosen_versions
-from conformance.target.explained import why_unsupported
+from conformance.session.worker import WORKER, Interruptions, RepeatsInTurn, Worker
+from conformance.target.examination import Examined, chosen_versions, is_elsewhere
 from conformance.target.settings import require_auto_creation
 from conformance.terms import TERMS
 from conformance.wire import Wire
 
-CASES = Path(__file__).parent.parent / "cases"
-EXAMINED = pytest.StashKey[Examined]()
-RESULTS = pytest.StashKey[Results]()
-ENDING = pytest.StashKey[Ending]()
-INTERRUPTS = pytest.StashKey[Interrupts]()
 SILENT = -2
 """The verbosity (-qq) at which no progress is printed."""
-WITH_TRACEBACK = ("long", "short", "line", "native")
-"""The values of --tb that ask for Python's traceback of a failure."""
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     add_options(parser)
 
 
+@pytest.hookimpl(tryfirst=True)
+def pytest_cmdline_main(config: pytest.Config) -> None:
+    share_out(config)
+
+
 def pytest_configure(config: pytest.Config) -> None:
-    target, bootstrap = config.getoption("--target"), config.getoption("--bootstrap")
+    config.addinivalue_line("markers", "xdist_group(name): one process runs these cases (--jobs)")
     refuse_impossible(config)
     set_terms(config)
-    if (target or bootstrap) and not config.option.collectonly:
-        ending = Ending(config.getoption("--max-failures"), config.getoption("--max-time"))
-        try:
-            config.stash[EXAMINED] = Examined.start(
-                target,
-                bootstrap,
-                config.getoption("--bug"),
-                config.getoption("--target-directory"),
-                nodes=config.getoption("--nodes"),
-            )
-        except TargetError as error:
-            raise pytest.UsageError(str(error)) from error
-        config.stash[RESULTS] = Results(
-            config.stash[EXAMINED].name,
-            config.getoption("--results-json"),
-            config.getoption("--results-junit"),
-            advertised=config.stash[EXAMINED].advertised,
-        )
-        PATIENCE.forget()
-        PUT_OFF.forget()
-        # Without this, a second signal would interrupt the end of pytest with a traceback.
-        config.stash[INTERRUPTS] = Interrupts(lambda: ending.end_now("interrupted"))
-        config.stash[INTERRUPTS].__enter__()
-        config.stash[ENDING] = ending
-        config.pluginmanager.register(Repeats())
-        config.pluginmanager.register(Bar())
+    is_named = config.getoption("--target") or config.getoption("--bootstrap")
+    if not is_named or config.option.collectonly:
+        return
+    worker = Worker.of(config)
+    try:
+        if worker is not None:
+            with worker.refusals_told():
+                _begin_beside_others(config, worker)
+        elif config.getoption("--jobs") > 1:
+            _begin_to_share_out(config)
+        else:
+            _begin(config)
+    except TargetError as error:
+        raise pytest.UsageError(str(error)) from error
+
+
+def _begin(config: pytest.Config) -> None:
+    """Start the target, and prepare to run all cases here. Raise TargetError if it does not
+    start."""
+    ending = Ending(config.getoption("--max-failures"), config.getoption("--max-time"))
+    examined = config.stash[EXAMINED] = _started(config)
+    config.stash[RESULTS] = Results(
+        examined.name, *_files(config), advertised=examined.advertised
+    )
+    PATIENCE.forget()
+    PUT_OFF.forget()
+    # Without this, a second signal would interrupt the end of pytest with a traceback.
+    config.stash[INTERRUPTS] = Interrupts(lambda: ending.end_now("interrupted"))
+    config.stash[INTERRUPTS].__enter__()
+    config.stash[ENDING] = ending
+    config.pluginmanager.register(Repeats())
+    config.pluginmanager.register(Bar())
+
+
+def _begin_to_share_out(config: pytest.Config) -> None:
+    """Prepare to have other processes run the cases. A cluster that they share is reached, and what
+    earlier examinations left there is removed, before they begin. Raise TargetError if it cannot be
+    reached, or if there is no such target."""
+    target, bootstrap = config.getoption("--target"), config.getoption("--bootstrap")
+    config.stash[ENDING] = Ending(
+        config.getoption("--max-failures"), config.getoption("--max-time")
+    )
+    is_shared = is_elsewhere(target, bootstrap, config.getoption("--bug"))
+    config.stash[RESULTS] = Results(str(target or bootstrap), *_files(config))
+    if is_shared:
+        config.stash[EXAMINED] = _started(config)
+    jobs = Jobs(config, config.getoption("--jobs"), is_shared=is_shared)
+    config.pluginmanager.register(jobs)
+    config.stash[INTERRUPTS] = jobs
+    jobs.__enter__()
+
+
+def _begin_beside_others(config: pytest.Config, worker: Worker) -> None:
+    """Start the target, and prepare to run the cases that this process is given. Raise UsageError
+    if the target does not start."""
+    worker.settle_in()
+    ending = Ending(None, config.getoption("--max-time"), began=worker.began)
+    try:
+        config.stash[EXAMINED] = _started(config, worker)
+    except TargetError as error:
+        raise pytest.UsageError(str(error)) from error
+    PATIENCE.forget()
+    PUT_OFF.forget()
+    config.stash[WORKER] = worker
+    config.stash[ENDING] = ending
+    config.stash[INTERRUPTS] = Interruptions(ending)
+    config.stash[INTERRUPTS].__enter__()
+    config.pluginmanager.register(RepeatsInTurn())
+
+
+def _started(config: pytest.Config, worker: Worker | None = None) -> Examined:
+    """Start or reach the target that the options name. Raise TargetError if that fails."""
+    directory = config.getoption("--target-directory")
+    return Examined.start(
+        config.getoption("--target"),
+        config.getoption("--bootstrap"),
+        config.getoption("--bug"),
+        directory / str(worker.number) if directory and worker else directory,
+        nodes=config.getoption("--nodes"),
+    )
+
+
+def _files(config: pytest.Config) -> tuple[Any, Any]:
+    return config.getoption("--results-json"), config.getoption("--results-junit")
 
 
 def pytest_unconfigure(config: pytest.Config) -> None:
     if ENDING in config.stash:
         config.stash[ENDING].stop()
+    if INTERRUPTS in config.stash:
         config.stash[INTERRUPTS].shield()
     if EXAMINED in config.stash:
         config.stash[EXAMINED].stop(config.stash[ENDING].removal_s())
@@ -111,8 +166,16 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    worker = config.stash.get(WORKER, None)
+    with nullcontext() if worker is None else worker.refusals_told():
+        _select(config, items)
+
+
+def _select(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Leave only the wanted cases, in the order in which one process runs them. Raise UsageError if
+    there is nothing to examine, or no such case."""
     wanted = selection.Selection.of(config)
-    cases = {item: stated for item in items if (stated := _case(item)) is not None}
+    cases = {item: stated for item in items if (stated := selection.case_in(item)) is not None}
     if cases and EXAMINED not in config.stash and not config.option.collectonly:
         raise pytest.UsageError(
             "conformance: nothing to examine; give --target NAME or --bootstrap host:port"
@@ -129,20 +192,16 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     items[:] = sorted((item for item in items if item not in gone), key=_turn)
 
 
-def _case(item: pytest.Item) -> Case | None:
-    return case_of(getattr(item, "function", None))
-
-
 def pytest_collection_finish(session: pytest.Session) -> None:
-    if RESULTS in session.config.stash:
-        cases = [item for item in session.items if _case(item) is not None]
+    if RESULTS in session.config.stash:  # not where others keep them
+        cases = [item for item in session.items if selection.case_in(item) is not None]
         session.config.stash[RESULTS].planned = len(cases)
         session.config.stash[ENDING].begin()
 
 
 def _turn(item: pytest.Item) -> selection.Turn:
     """Return the sort key of an item; one that is no case comes first."""
-    stated = _case(item)
+    stated = selection.case_in(item)
     return selection.turn(stated, item.path) if stated is not None else (False, (), 0)
 
 
@@ -201,14 +260,14 @@ def pytest_runtestloop(session: pytest.Session) -> Generator[None, object, objec
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_runtest_setup(item: pytest.Item) -> None:
-    if (stated := _case(item)) is not None:
+    if (stated := selection.case_in(item)) is not None:
         PUT_OFF.begin(stated.api)
         PATIENCE.begin(stated.function)
 
 
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_call(item: pytest.Item) -> Generator[None, object, object]:
-    with limited() if _case(item) is not None else nullcontext():
+    with limited() if selection.case_in(item) is not None else nullcontext():
         return (yield)
 
 
@@ -217,132 +276,7 @@ def pytest_runtest_makereport(
     item: pytest.Item, call: pytest.CallInfo[None]
 ) -> Generator[None, pytest.TestReport, pytest.TestReport]:
     """Convert Unsupported into its own result, and a failure into the lines that a reader needs."""
-    report = yield
-    stated = case_of(getattr(item, "function", None))
-    first = item.config.stash.get(EXAMINED, None)
-    if stated is None or first is None:
-        return report
-    examined, ending = first.running_for(stated), item.config.stash[ENDING]
-    error = call.excinfo.value if call.excinfo else None
-    if isinstance(error, (KeyboardInterrupt, pytest.exit.Exception)):
-        return report
-    exchange: Sequence[Mapping[str, object]] = EXCHANGES.told()
-    went_well = error is None or isinstance(error, Unsupported)
-    if call.when == "call" and (broken := PUT_OFF.end(passed=went_well)):
-        report.outcome = "failed"
-        error, exchange = broken
-    error = _explained(error, examined, stated)
-    if isinstance(error, Unsupported):
-        report.outcome = "skipped"
-        report.longrepr = (str(item.path), 0, f"Unsupported: {error}")
-        report.unsupported = str(error)  # type: ignore[attr-defined]
-    died = _revived(examined, ending, item.name) if call.when == "call" else None
-    if ending.reason is None and runs_again(item, examined, died, error):
-        return report
-    if died:
-        report.outcome = "failed"
-        error = Deviation("the target after this case", "it answers", died)
-    if report.failed and error is not None:
-        _explain(report, stated, error, item, examined)
-        PUT_OFF.tell(error)
-    _remember(item, report, stated, error, exchange)
-    if ending.reason is not None:
-        item.session.shouldstop = ending.reason
-    return report
-
-
-def _revived(examined: Examined, ending: Ending, case: str) -> str | None:
-    """Return a sentence about a target that died during the case, or None if it lives. Restart it,
-    or wait for one not started here; if it stays away, end the run with this case."""
-    try:
-        died = examined.restart_if_dead()
-    except TargetError as error:
-        ending.end(f"the target is gone since {case}: {error}")
-        return f"the target died during this case and did not come back: {error}"
-    if died is None:
-        return None
-    back = "was restarted" if examined.can_restart else "came back by itself"
-    return f"the target died during this case and {back}: {died}"
-
-
-def _explain(
-    report: pytest.TestReport,
-    stated: Case,
-    error: BaseException,
-    item: pytest.Item,
-    examined: Examined,
-) -> None:
-    expected, actual = Evidence.of(error, stated).sides()
-    lines = [
-        f"MUST:      {stated.requirement}",
-        f"case:      {stated.id} ({stated.priority})",
-        f"spec:      {stated.spec}",
-        f"expected:  {expected}",
-        f"actual:    {actual}",
-        f"target:    {examined.name}",
-        f"reproduce: {reproduce_line(_name_of(item), examined)}",
-    ]
-    if item.config.option.tbstyle in WITH_TRACEBACK:
-        report.sections.append(("Touchstone", "\n".join(lines)))
-    else:
-        report.longrepr = "\n".join(lines)
-
-
-def _name_of(item: pytest.Item) -> str:
-    """Return the name of a case for `touchstone conform --only`: its file is relative to the folder
-    of the packages, whatever folder pytest was started in."""
-    if not item.path.is_relative_to(CASES):
-        return item.nodeid
-    _file, *rest = item.nodeid.split("::")
-    return "::".join([item.path.relative_to(CASES.parent.parent).as_posix(), *rest])
-
-
-def _explained(
-    error: BaseException | None, examined: Examined, stated: Case
-) -> BaseException | None:
-    """Return Unsupported instead of a failure that a setting of the target explains, else the error
-    itself, or None if there was none."""
-    if error is None or isinstance(error, Unsupported):
-        return error
-    note_unread_answers()
-    asking = Brokers(examined.bootstrap, examined.advertised)
-    try:
-        why = why_unsupported(asking, REFUSALS, dict(stated.config))
-    finally:
-        asking.close()
-    return Unsupported(why) if why is not None else error
-
-
-def _remember(
-    item: pytest.Item,
-    report: pytest.TestReport,
-    stated: Case,
-    error: BaseException | None,
-    exchange: Sequence[Mapping[str, object]],
-) -> None:
-    unsupported = getattr(report, "unsupported", None)
-    if report.when == "call" or report.failed or unsupported is not None:
-        result = "unsupported" if unsupported is not None else report.outcome
-        item.config.stash[RESULTS].add(
-            stated,
-            item.nodeid,
-            selection.version_of(item),
-            result,
-            Evidence.of(error, stated).beside(_shown(exchange, result, item.config)),
-            report.duration,
-            reproduce_line(_name_of(item), item.config.stash[EXAMINED]),
-        )
-        item.config.stash[ENDING].note(result, error)
-        item.user_properties += [("case", stated.id), ("spec", stated.spec)]
-
-
-def _shown(
-    exchange: Sequence[Mapping[str, object]], result: str, config: pytest.Config
-) -> Sequence[Mapping[str, object]]:
-    """Return the messages that the results contain of a case with this result."""
-    if result == "failed":
-        return exchange[-KEPT:]
-    return exchange if result == "passed" and config.getoption("--results-messages") else ()
+    return judging.judged(item, call, (yield))
 
 
 def pytest_report_teststatus(report: Any, config: pytest.Config) -> tuple[str, str, str] | None:
@@ -361,12 +295,17 @@ def pytest_sessionfinish(session: pytest.Session, exitstatus: int) -> Iterator[N
     """Save the results, whatever ended the session. After an interruption, pytest ends the fixtures
     of the interrupted case here, and one that fails must not take the results along."""
     results = session.config.stash.get(RESULTS, None)
-    if results is None:
+    worker = session.config.stash.get(WORKER, None)
+    if results is None and worker is None:
         return (yield)
     try:
         yield
     except Exception as error:
         print(f"conformance: a fixture could not end: {type(error).__name__}: {error}")
+    if worker is not None:
+        worker.clear_up(session.config)
+    if results is None:
+        return
     ending = session.config.stash[ENDING]
     if exitstatus == pytest.ExitCode.INTERRUPTED:
         ending.end_now("interrupted")

@@ -18,6 +18,7 @@ def add_options(parser: pytest.Parser) -> None:
     group.addoption("--bootstrap", help="test the cluster at host:port[,host:port…]")
     group.addoption("--nodes", type=int, default=1, help="number of brokers that --target starts")
     group.addoption("--bug", help="plant a bug in the reference (shows that cases can fail)")
+    group.addoption("--jobs", type=int, default=1, help="number of processes that run cases")
     selection.add_options(group)
     group.addoption(
         "--all-versions",
@@ -57,10 +58,13 @@ def refuse_impossible(config: pytest.Config) -> None:
         limit = config.getoption(option)
         if limit is not None and not limit > 0:
             raise pytest.UsageError(f"conformance: {option} {limit:g}: give a number above zero")
-    if (target or bootstrap) and config.getoption("numprocesses", None) not in (None, 0):
+    jobs = config.getoption("--jobs")
+    if jobs < 1:
+        raise pytest.UsageError(f"conformance: --jobs {jobs}: give a number from 1 on")
+    processes = config.getoption("numprocesses", None)
+    if (target or bootstrap) and processes not in (None, 0, jobs if jobs > 1 else 0):
         raise pytest.UsageError(
-            "conformance: one process examines a target; leave out -n, or give each process a "
-            "target of its own"
+            "conformance: one process examines a target; leave out -n, or write --jobs instead"
         )
     if not PREFIX.fullmatch(config.getoption("--prefix")):
         raise pytest.UsageError(
@@ -75,6 +79,7 @@ def refuse_impossible(config: pytest.Config) -> None:
 
 def set_terms(config: pytest.Config) -> None:
     """Set TERMS, the terms of this process, to those that the options name."""
+    TERMS.sweeps = not hasattr(config, "workerinput")  # one process has done so for all
     TERMS.level = config.getoption("--level")
     TERMS.timeout_scale = config.getoption("--timeout-scale")
     TERMS.prefix = config.getoption("--prefix")

@@ -11,14 +11,17 @@ from pathlib import Path
 import pytest
 from _pytest.mark.expression import Expression
 
-from conformance.case import Case
+from conformance.case import Case, case_of
 
+CASES = Path(__file__).parent.parent / "cases"
 PRIORITIES = ("P0", "P1", "P2")
 HOSTILE = "test_malformed"
 """The file of the cases that send malformed bytes."""
 HARMFUL = (HOSTILE, "test_hostile_records")
 """The files of the cases that may end a target which has defects."""
-Turn = tuple[bool, tuple[tuple[str, str], ...], int]
+Settings = tuple[tuple[str, str], ...]
+Turn = tuple[bool, Settings, int]
+PEM = "-----BEGIN"
 _ID = re.compile(r'@case\(\s*"([^"]+)"')
 
 
@@ -63,6 +66,11 @@ def check_keyword(expression: str) -> None:
         ) from error
 
 
+def case_in(item: pytest.Item) -> Case | None:
+    """Return the case that an item runs, or None for an item that is no case."""
+    return case_of(getattr(item, "function", None))
+
+
 def version_of(item: pytest.Item) -> int | None:
     """Return the version in which a case runs, or None if it chooses its versions itself."""
     callspec = getattr(item, "callspec", None)
@@ -74,7 +82,13 @@ def turn(stated: Case, file: Path) -> Turn:
     Cases with settings of their own come later, those with the same settings together. Malformed
     bytes come last, since a target that was not started here may end by them, and with it the
     examination."""
-    return (file.stem == HOSTILE, stated.config, PRIORITIES.index(stated.priority))
+    return (file.stem == HOSTILE, settings_of(stated), PRIORITIES.index(stated.priority))
+
+
+def settings_of(stated: Case) -> Settings:
+    """Return the settings of a case, such that they are the same in each process: without its keys
+    and certificates, which each process makes for itself."""
+    return tuple((key, "" if PEM in value else value) for key, value in stated.config)
 
 
 def why_unknown(ids: Iterable[str], areas: Iterable[str], known: Iterable[str]) -> str | None:

@@ -316,6 +316,19 @@ def _data_of(node: LocalNode) -> Path:
     return node.directory.parent.parent / "data" / str(node.number)
 
 
+def is_elsewhere(target: str | None, bootstrap: str | None, bug: str | None) -> bool:
+    """Return whether the cluster that these options name is not started here. Raise TargetError if
+    there is no such target, or if a file describes a cluster whose nodes Touchstone starts: several
+    processes cannot all do so."""
+    chosen = parse_target(target, bug=bug) if target else BootstrapTarget(bootstrap or "")
+    if isinstance(chosen, ForeignTarget) and chosen.is_started_by_us:
+        raise TargetError(
+            f"--jobs: {target} has commands that reset or start the cluster, which several"
+            " processes would give at the same time; leave out --jobs, or these commands"
+        )
+    return isinstance(chosen, BootstrapTarget | ForeignTarget)
+
+
 def _answering(target: BootstrapTarget) -> BootstrapTarget:
     """Return the target with only the addresses that answer. Raise TargetError if none does."""
     try:
@@ -357,7 +370,7 @@ def advertised_versions(bootstrap: str) -> dict[str, tuple[int, int]]:
     known = {int(key): name for key, name in CAMEL.items()}
     return {
         known[a.api_key]: (a.min_version, a.max_version)
-        for a in answer.api_keys
+        for a in sorted(answer.api_keys, key=lambda row: int(row.api_key))
         if a.api_key in known
     }
 

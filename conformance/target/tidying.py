@@ -22,16 +22,17 @@ class Tidying:
     """The marker of one conformance run, and the removal of everything that carries it."""
 
     def __init__(self, bootstrap: str, replicas: int) -> None:
-        """Remove what earlier runs have left, and create the marker of this one, unless the
-        examination only reads. Print a warning if that is not possible or takes longer than
-        MARK_TIMEOUT_S; the broker is tested all the same."""
+        """Remove what earlier runs have left, and create the marker of this one, unless the terms
+        forbid it. Print a warning if that is not possible or takes longer than MARK_TIMEOUT_S; the
+        broker is tested all the same."""
         self._own: OwnTopics | None = None
         if not TERMS.permit("produce"):  # the cases make nothing
             return
         self._own = OwnTopics(bootstrap, NONCE, LONGEST_S, False, TERMS.prefix)
         try:
-            for line in told(run(sweep(bootstrap, MARK_TIMEOUT_S, TERMS.prefix))):
-                _say(line)
+            if TERMS.sweeps:
+                for line in told(run(sweep(bootstrap, MARK_TIMEOUT_S, TERMS.prefix))):
+                    _say(line)
             mark = self._own.mark(replicas, MARK_TIMEOUT_S)
             run(REAL_WORLD.within(MARK_TIMEOUT_S, mark))
         except (WireError, TimeoutError) as error:

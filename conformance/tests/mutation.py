@@ -26,7 +26,7 @@ from conformance.case import case_of
 from conformance.connection import api_key, check_answer
 from conformance.invariants.put_off import PUT_OFF
 from conformance.patience import PATIENCE
-from conformance.session.examining import EXAMINED
+from conformance.session.keys import EXAMINED
 from conformance.tests.mutants import Mutant, judged, mutants_of
 from conformance.wire import eventually
 from reference_impl.wire import API_NAMES, Struct, decode_response

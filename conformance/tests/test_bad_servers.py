@@ -312,9 +312,9 @@ def test_an_interrupted_removal_leaves_the_results_on_disk(
 def test_the_time_for_the_removal_is_part_of_the_whole() -> None:
     usual, limited = Ending(), Ending(max_time_s=60.0)
     assert usual.removal_s() == tidying.END_TIMEOUT_S
-    limited._began -= 50
+    limited.began -= 50
     assert 0 < limited.removal_s() <= 10
-    limited._began -= 50
+    limited.began -= 50
     assert limited.removal_s() == LEAST_REMOVAL_S
     usual.end_now("interrupted")
     assert usual.removal_s() == tidying.HURRIED_S

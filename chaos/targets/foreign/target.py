@@ -86,6 +86,12 @@ class ForeignTarget:
         does."""
         return Bootstrap(",".join(map(joined, self._foreign.seeds)), self.access)
 
+    @property
+    def is_started_by_us(self) -> bool:
+        """Whether the file has commands that reset the cluster or start its nodes."""
+        foreign = self._foreign
+        return foreign.reset is not None or any(node.start for node in foreign.nodes)
+
     @cached_property
     def nodes(self) -> int:
         """The number of nodes: those of the file, or else the brokers in Metadata when it is first

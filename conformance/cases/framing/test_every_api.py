@@ -8,7 +8,7 @@ from conformance.case import Deviation, Unsupported, case, expect, expect_that
 from conformance.cases.framing.minimal_requests import REQUESTS, minimal_request
 from conformance.cases.framing.subject import Subject
 from conformance.cases.quotas.quotas import require_no_quotas
-from conformance.session.examining import EXAMINED
+from conformance.session.keys import EXAMINED
 from conformance.wire import Wire, api_key, eventually
 from reference_impl.wire import (
     Malformed,

@@ -2,10 +2,13 @@
 of histories say whether it can have come from a correct log.
 
 Where the target is ours its leaders are killed meanwhile, so that answers are lost and asked for
-again. docs/guarantees.md explains the anomalies of each checker.
+again. docs/guarantees.md explains the anomalies of each checker. Cases of one workload share its
+run, and so one process (xdist_group).
 """
 
 from __future__ import annotations
+
+import pytest
 
 from conformance.case import case, expect
 from conformance.target.examination import Examined
@@ -17,12 +20,14 @@ from reference_impl.wire import ErrorCode
 DESIGN = "documentation#design, Replication"
 
 
+@pytest.mark.xdist_group("appends")
 @case("GUAR-01", "Produce", spec=DESIGN)
 def test_acknowledged_records_are_not_lost(wire: Wire, examined: Examined) -> None:
     """Every record acknowledged with acks=all is read by the end, whichever leader was killed."""
     expect_valid(examined, "appends", "lost_writes", "unseen_writes")
 
 
+@pytest.mark.xdist_group("appends")
 @case("GUAR-02", "Produce", spec="documentation#intro_concepts_and_terms; KIP-98")
 def test_records_stand_in_the_order_in_which_they_were_sent(wire: Wire, examined: Examined) -> None:
     """A record sent after another was acknowledged has a higher offset, and those of one idempotent
@@ -30,6 +35,7 @@ def test_records_stand_in_the_order_in_which_they_were_sent(wire: Wire, examined
     expect_valid(examined, "appends", "append_order", "producer_order", "poll_order")
 
 
+@pytest.mark.xdist_group("appends")
 @case("GUAR-03", "Fetch", spec=DESIGN)
 def test_an_offset_holds_one_record_for_ever(wire: Wire, examined: Examined) -> None:
     """Every read of an offset gives the record that was sent there; no offset is left out."""
@@ -44,6 +50,7 @@ def test_what_is_sent_again_is_there_once(wire: Wire, examined: Examined) -> Non
     expect_valid(examined, "sequences", "duplicates", "idempotence", "lost_writes")
 
 
+@pytest.mark.xdist_group("transactions")
 @case("GUAR-05", "EndTxn", spec="KIP-98, Transactional Guarantees")
 def test_readers_of_committed_records_see_transactions_whole(
     wire: Wire, examined: Examined
@@ -70,6 +77,7 @@ def test_a_committed_offset_is_what_everybody_finds(wire: Wire, examined: Examin
     expect_valid(examined, "offsets", "committed_offsets")
 
 
+@pytest.mark.xdist_group("transactions")
 @case("GUAR-08", "Fetch", spec="class UnifiedLog; class Partition", priority="P1")
 def test_the_ends_of_a_partition_only_grow(wire: Wire, examined: Examined) -> None:
     """Within a leader epoch no later answer has a lower high watermark, last stable offset or log
@@ -77,6 +85,7 @@ def test_the_ends_of_a_partition_only_grow(wire: Wire, examined: Examined) -> No
     expect_valid(examined, "transactions", "high_watermark")
 
 
+@pytest.mark.xdist_group("appends")
 @case("GUAR-09", "Produce", spec="KIP-101; KIP-320", priority="P1")
 def test_leader_epochs_only_grow(wire: Wire, examined: Examined) -> None:
     """No epoch has two leaders, and the epochs of batches do not fall along a log."""
@@ -113,6 +122,7 @@ def expect_everywhere(wire: Wire, topics: list[Topic], error: ErrorCode) -> None
                 expect(found.topic_id, topic.id, f"id of {topic.name}")
 
 
+@pytest.mark.xdist_group("appends")
 @case("GUAR-11", "Produce", spec="class Errors; KIP-360", priority="P1")
 def test_what_was_certainly_refused_is_never_read(wire: Wire, examined: Examined) -> None:
     """No record is read whose Produce was answered by an error which says that it was not appended,

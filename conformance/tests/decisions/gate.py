@@ -19,7 +19,7 @@ from chaos.targets.reference import Reference
 from conformance.case import case_of
 from conformance.invariants.put_off import PUT_OFF
 from conformance.patience import PATIENCE
-from conformance.session.examining import EXAMINED
+from conformance.session.keys import EXAMINED
 from conformance.target.examination import Examined
 from conformance.tests.decisions import Decision, decisions
 
