@@ -21,6 +21,8 @@ MISSED_DIVISOR = 4.0
 RETURN_S_MAX = 120.0
 """The longest wait, in seconds, that a slow restart of the target can cause."""
 
+Memory = tuple[set[str], bool, Counter[tuple[str, str]]]
+
 
 class Patience:
     """Chooses how long to wait for a response of each API: less, once the target left one request
@@ -102,6 +104,15 @@ class Patience:
     def note_silence(self, api: str) -> None:
         self._unanswered.add(api)
         self._is_silent = True
+
+    def memory(self) -> Memory:
+        """Return what the target has left unanswered or missed until now, for `restore`."""
+        return set(self._unanswered), self._is_silent, Counter(self._missed)
+
+    def restore(self, memory: Memory) -> None:
+        """Forget what the target has left unanswered or missed since `memory` was called: others
+        may have been the cause."""
+        self._unanswered, self._is_silent, self._missed = memory
 
     def hurry(self) -> None:
         """Shorten all time-outs, since the examination must end now."""

@@ -24,6 +24,7 @@ from _pytest.runner import runtestprotocol
 from chaos.means import ports
 from chaos.run.interrupts import SIGNALS
 from conformance.invariants.put_off import PUT_OFF
+from conformance.patience import PATIENCE
 from conformance.session.again import (
     BESIDE,
     HAS_COMPANY,
@@ -217,10 +218,12 @@ class RepeatsInTurn(Repeats):
     def _in_turn(
         self, worker: Worker, item: pytest.Item, nextitem: pytest.Item | None
     ) -> list[pytest.TestReport]:
-        alone = worker.needs_to_be_alone(item)
+        alone, memory = worker.needs_to_be_alone(item), PATIENCE.memory()
         while True:
             with worker.turn(item, alone=alone):
                 reports = runtestprotocol(item, log=False, nextitem=nextitem)
             if not needs_another_run(item):
                 return reports
-            alone = alone or BESIDE in reasons_of(item)
+            if not alone and BESIDE in reasons_of(item):
+                alone = True
+                PATIENCE.restore(memory)

@@ -14,6 +14,7 @@ from typing import Any, cast
 import pytest
 
 from conformance.invariants.put_off import BrokenInvariant, PutOff
+from conformance.patience import Patience
 from conformance.reporting.listing import all_cases
 from conformance.session.turns import Turns
 from conformance.session.units import needs_no_company
@@ -319,3 +320,16 @@ def test_processes_share_what_they_have_told(tmp_path: Path) -> None:
     assert one.end(passed=True) is not None
     one.tell(broken)
     assert other.end(passed=True) is None
+
+
+def test_what_was_missed_beside_others_shortens_no_wait() -> None:
+    patience = Patience()
+    patience.begin("test_x")
+    usual_s, memory = patience.awaited_s("the group is Empty", 40), patience.memory()
+    patience.note_missed("the group is Empty")
+    patience.note_silence("Fetch")
+    assert patience.awaited_s("the group is Empty", 40) < usual_s
+    assert patience.timeout_s("Fetch", 30) < 30
+    patience.restore(memory)
+    assert patience.awaited_s("the group is Empty", 40) == usual_s
+    assert patience.timeout_s("Fetch", 30) == 30
