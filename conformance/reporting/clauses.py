@@ -81,13 +81,14 @@ def clauses_of(listed: Listed) -> Clauses:
 
 @cache
 def apis_named(function: FunctionType) -> frozenset[str]:
-    """Return the APIs that the code of a case names, itself or in helpers: all that it can send by
-    name, and perhaps more."""
+    """Return the APIs that the code of a case names, itself or in helpers, also in tables: all that
+    it can send by name, and perhaps more."""
     names: set[str] = set()
     for helper in _closure(function, HELPERS_DEEP):
-        constants = (word for code in _codes(helper.__code__) for word in code.co_consts)
-        found = (*constants, *_globals_of(helper))
-        names |= {word for word in found if isinstance(word, str)}
+        constants = [word for code in _codes(helper.__code__) for word in code.co_consts]
+        for value in (*constants, *_globals_of(helper)):
+            several = isinstance(value, dict | list | tuple | set | frozenset)
+            names |= {word for word in (value if several else [value]) if isinstance(word, str)}
     return frozenset(names & set(CAMEL.values()))
 
 

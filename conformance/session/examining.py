@@ -60,8 +60,7 @@ def pytest_configure(config: pytest.Config) -> None:
     worker = Worker.of(config)
     try:
         if worker is not None:
-            with worker.refusals_told():
-                _begin_beside_others(config, worker)
+            _begin_beside_others(config, worker)
         elif config.getoption("--jobs") > 1:
             _begin_to_share_out(config)
         else:
@@ -108,19 +107,20 @@ def _begin_to_share_out(config: pytest.Config) -> None:
 
 def _begin_beside_others(config: pytest.Config, worker: Worker) -> None:
     """Start the target, and prepare to run the cases that this process is given. Raise UsageError
-    if the target does not start."""
-    worker.settle_in()
+    if the target does not start, or if it is interrupted before that."""
     ending = Ending(None, config.getoption("--max-time"), began=worker.began)
+    interruptions = config.stash[INTERRUPTS] = Interruptions(ending)
+    interruptions.__enter__()
+    worker.settle_in()
     try:
-        config.stash[EXAMINED] = _started(config, worker)
-    except TargetError as error:
-        raise pytest.UsageError(str(error)) from error
+        with interruptions.raised(), worker.refusals_told():
+            config.stash[EXAMINED] = _started(config, worker)
+    except KeyboardInterrupt as error:
+        raise pytest.UsageError("interrupted") from error
     PATIENCE.forget()
     PUT_OFF.forget()
     config.stash[WORKER] = worker
     config.stash[ENDING] = ending
-    config.stash[INTERRUPTS] = Interruptions(ending)
-    config.stash[INTERRUPTS].__enter__()
     config.pluginmanager.register(RepeatsInTurn())
 
 

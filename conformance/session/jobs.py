@@ -33,9 +33,10 @@ from conformance.session.worker import INPUT, PIDS, PLAN, REFUSED, STOP, TOLD
 def share_out(config: pytest.Config) -> None:
     """Let pytest-xdist start the processes that --jobs asks for; call this before it looks at its
     own options. Raise UsageError if it is not there. Do nothing for one job, in one of these
-    processes, or if the cases are only listed."""
+    processes, if the cases are only listed, or if there is nothing to examine."""
     jobs = config.getoption("--jobs")
-    if jobs < 2 or hasattr(config, "workerinput") or config.option.collectonly:
+    is_named = config.getoption("--target") or config.getoption("--bootstrap")
+    if jobs < 2 or hasattr(config, "workerinput") or config.option.collectonly or not is_named:
         return
     if not config.pluginmanager.hasplugin("xdist"):
         raise pytest.UsageError(
@@ -79,6 +80,8 @@ class Jobs:
         self._folder = Path(tempfile.mkdtemp(prefix="touchstone-jobs-"))
         for name in (TOLD, PIDS):
             (self._folder / name).mkdir()
+        # xdist would leave a folder for temporary files of its processes.
+        config.option.basetemp = config.option.basetemp or str(self._folder / "pytest")
         self._repeats = Repeats()  # for the names alone: it is no plugin here
         self._bar = Bar()
         config.pluginmanager.register(self._bar)

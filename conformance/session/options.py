@@ -8,6 +8,7 @@ import pytest
 
 from conformance.reporting.results import why_unwritable
 from conformance.session import selection
+from conformance.session.worker import runs_beside_others
 from conformance.terms import LEVELS, PREFIX, TERMS
 
 
@@ -79,7 +80,7 @@ def refuse_impossible(config: pytest.Config) -> None:
 
 def set_terms(config: pytest.Config) -> None:
     """Set TERMS, the terms of this process, to those that the options name."""
-    TERMS.sweeps = not hasattr(config, "workerinput")  # one process has done so for all
+    TERMS.sweeps = not runs_beside_others(config)  # one process has done so for all
     TERMS.level = config.getoption("--level")
     TERMS.timeout_scale = config.getoption("--timeout-scale")
     TERMS.prefix = config.getoption("--prefix")

@@ -44,24 +44,31 @@ class Plan:
         return Plan(*json.loads(path.read_text(encoding="utf-8")))
 
 
-def planned(items: list[pytest.Item], *, is_shared: bool) -> Plan:
+def planned(items: list[pytest.Item], *, is_shared: bool, by_size: bool) -> Plan:
     """Return the plan for these items, which are in the order of one job, and put them into the
-    order in which they are handed out: the largest units first, so that no process is left with one
-    at the end; what must have no company last.
+    order in which they are handed out: what must have no company comes last.
 
     is_shared: whether all processes examine one and the same cluster, so that a case may need to be
-    alone. Each has an instance of the target of its own otherwise.
+    alone. Each has an instance of the target of its own otherwise. by_size: whether the largest
+    units come first, so that no process is left with one at the end, and then, of each priority,
+    cases that restart the target. Otherwise the order is that of one job, which is better if the
+    time may not suffice for all.
     """
     units = {item.nodeid: unit_of(item, is_shared=is_shared) for item in items}
-    sizes = Counter(units.values())
     order = [item.nodeid for item in items]
-    items.sort(key=lambda item: _rank(units[item.nodeid], sizes))
+    if by_size:
+        sizes = Counter(units.values())
+        items.sort(key=lambda item: _rank(item, sizes[units[item.nodeid]], units[item.nodeid]))
+    items.sort(key=lambda item: units[item.nodeid] == ALONE)
     return Plan(order, units, sum(selection.case_in(item) is not None for item in items))
 
 
-def _rank(unit: str, sizes: Counter[str]) -> tuple[bool, int, str]:
-    size = sizes[unit]
-    return unit == ALONE, -size, unit if size > 1 else ""
+def _rank(item: pytest.Item, size: int, unit: str) -> tuple[int, str, str, bool]:
+    """Return the sort key of an item by the size of its unit."""
+    stated = selection.case_in(item)
+    if size > 1 or stated is None:
+        return -size, unit, "", False
+    return -size, "", stated.priority, "restart" not in stated.requires
 
 
 def unit_of(item: pytest.Item, *, is_shared: bool) -> str:

@@ -23,6 +23,7 @@ from _pytest.runner import runtestprotocol
 
 from chaos.means import ports
 from chaos.run.interrupts import SIGNALS
+from chaos.values.protocols import TargetError
 from conformance.invariants.put_off import PUT_OFF
 from conformance.patience import PATIENCE
 from conformance.session.again import (
@@ -44,6 +45,11 @@ PLAN, REFUSED, STOP, TOLD, PIDS = "plan.json", "refused", "stop", "told", "pids"
 """The files, and the folders, by which the processes tell each other something."""
 
 
+def runs_beside_others(config: pytest.Config) -> bool:
+    """Return whether this process is one of those that --jobs has started."""
+    return INPUT in getattr(config, "workerinput", {})
+
+
 class Worker:
     """The knowledge of one of the processes about itself and the others."""
 
@@ -63,21 +69,25 @@ class Worker:
     def of(config: pytest.Config) -> Worker | None:
         """Return this process as a Worker, or None if it runs the cases of an examination by
         itself, or distributes them."""
-        told = getattr(config, "workerinput", {}).get(INPUT)
-        return None if told is None else Worker(json.loads(told))
+        if not runs_beside_others(config):
+            return None
+        return Worker(json.loads(config.workerinput[INPUT]))  # type: ignore[attr-defined]
 
     def settle_in(self) -> None:
         """Use ports of our own, share the kinds of broken invariants that were told, and let the
-        process that distributes the cases know our process id."""
+        process that distributes the cases know our process id. Raise UsageError if the examination
+        is over already."""
         os.environ[ports.VARIABLE] = self._ports
         os.environ.pop("PYTHONSAFEPATH", None)  # it was for this process, not for its brokers
         PUT_OFF.tell_others(ToldByAll(self.folder / TOLD))
         (self.folder / PIDS / str(os.getpid())).touch()
+        if (reason := self.told_to_stop()) is not None:  # before it knew our id
+            raise pytest.UsageError(reason)
 
-    def plan(self, items: list[pytest.Item]) -> None:
-        """Put the items into the order in which they are handed out; the first process tells the
-        plan to the one that distributes them."""
-        found = planned(items, is_shared=self.is_shared)
+    def plan(self, items: list[pytest.Item], *, by_size: bool) -> None:
+        """Put the items into the order in which they are handed out (by_size as in units.planned);
+        the first process tells the plan to the one that distributes them."""
+        found = planned(items, is_shared=self.is_shared, by_size=by_size)
         self._units = found.units
         if self.number == 0:
             found.save(self.folder / PLAN)
@@ -91,11 +101,11 @@ class Worker:
 
     @contextmanager
     def refusals_told(self) -> Iterator[None]:
-        """Let the process that distributes the cases repeat a UsageError of the block, which xdist
-        would show as a traceback."""
+        """Let the process that distributes the cases repeat a UsageError or TargetError of the
+        block, which xdist would show as a traceback."""
         try:
             yield
-        except pytest.UsageError as error:
+        except (pytest.UsageError, TargetError) as error:
             (self.folder / REFUSED).write_text(str(error), encoding="utf-8")
             raise
 
@@ -188,7 +198,7 @@ class RepeatsInTurn(Repeats):
         self, config: pytest.Config, items: list[pytest.Item]
     ) -> None:
         """Plan who runs what, once -k has dropped what it does not match."""
-        config.stash[WORKER].plan(items)
+        config.stash[WORKER].plan(items, by_size=config.getoption("--max-time") is None)
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_runtest_protocol(self, item: pytest.Item, nextitem: pytest.Item | None) -> bool:

@@ -296,6 +296,7 @@ def test_nobody_begins_while_another_waits_to_be_alone(tmp_path: Path) -> None:
         ("QUOT-05", True),  # about CreateTopics, under a quota that it has set
         ("QUOT-03", True),  # about Fetch, under a quota that it has set
         ("KRFT-13", True),  # about DescribeQuorum, after a broker that it has registered
+        ("WIRE-28", True),  # it sends requests of every API
         ("GUAR-10", True),  # it restarts the target
         ("WIRE-16", True),  # malformed bytes
     ],
