@@ -165,7 +165,7 @@ class Jobs:
         if self._plan is None and (self._folder / PLAN).exists():
             self._plan = Plan.read(self._folder / PLAN)
             results = self._config.stash[RESULTS]
-            results.planned = self._plan.cases
+            results.planned, results.advertised = self._plan.cases, self._plan.advertised
             results.order = {nodeid: place for place, nodeid in enumerate(self._plan.order)}
             self._bar.begin(self._config, len(self._plan.order))
             self._ending.begin()

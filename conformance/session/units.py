@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -20,6 +20,9 @@ ALONE = "alone"
 TOGETHER = "xdist_group"
 """The marker (pytest-xdist's own) of cases that share something costly: one process runs them."""
 
+Versions = Mapping[str, tuple[int, int]]
+"""API -> its first and its last version."""
+
 
 @dataclass(frozen=True)
 class Plan:
@@ -31,11 +34,13 @@ class Plan:
     """Node id -> the unit of work that contains it; one process runs all of a unit."""
     cases: int
     """The number of items that are cases."""
+    advertised: Versions
+    """The versions that the target advertises."""
 
     def save(self, path: Path) -> None:
         """Write the plan, so that `read` never finds a part of it."""
         beside = path.with_suffix(".part")
-        beside.write_text(json.dumps([self.order, self.units, self.cases]), encoding="utf-8")
+        beside.write_text(json.dumps([self.order, self.units, self.cases, self.advertised]), encoding="utf-8")
         beside.replace(path)
 
     @staticmethod
@@ -44,7 +49,9 @@ class Plan:
         return Plan(*json.loads(path.read_text(encoding="utf-8")))
 
 
-def planned(items: list[pytest.Item], *, is_shared: bool, by_size: bool) -> Plan:
+def planned(
+    items: list[pytest.Item], advertised: Versions, *, is_shared: bool, by_size: bool
+) -> Plan:
     """Return the plan for these items, which are in the order of one job, and put them into the
     order in which they are handed out: what must have no company comes last.
 
@@ -60,7 +67,8 @@ def planned(items: list[pytest.Item], *, is_shared: bool, by_size: bool) -> Plan
         sizes = Counter(units.values())
         items.sort(key=lambda item: _rank(item, sizes[units[item.nodeid]], units[item.nodeid]))
     items.sort(key=lambda item: units[item.nodeid] == ALONE)
-    return Plan(order, units, sum(selection.case_in(item) is not None for item in items))
+    cases = sum(selection.case_in(item) is not None for item in items)
+    return Plan(order, units, cases, advertised)
 
 
 def _rank(item: pytest.Item, size: int, unit: str) -> tuple[int, str, str, bool]:
