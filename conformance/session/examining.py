@@ -74,9 +74,7 @@ def _begin(config: pytest.Config) -> None:
     start."""
     ending = Ending(config.getoption("--max-failures"), config.getoption("--max-time"))
     examined = config.stash[EXAMINED] = _started(config)
-    config.stash[RESULTS] = Results(
-        examined.name, *_files(config), advertised=examined.advertised
-    )
+    config.stash[RESULTS] = Results(examined.name, *_files(config), advertised=examined.advertised)
     PATIENCE.forget()
     PUT_OFF.forget()
     # Without this, a second signal would interrupt the end of pytest with a traceback.

@@ -40,7 +40,9 @@ class Plan:
     def save(self, path: Path) -> None:
         """Write the plan, so that `read` never finds a part of it."""
         beside = path.with_suffix(".part")
-        beside.write_text(json.dumps([self.order, self.units, self.cases, self.advertised]), encoding="utf-8")
+        beside.write_text(
+            json.dumps([self.order, self.units, self.cases, self.advertised]), encoding="utf-8"
+        )
         beside.replace(path)
 
     @staticmethod
