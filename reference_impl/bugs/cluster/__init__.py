@@ -61,7 +61,7 @@ def _bug(
 
 CLUSTER_BUGS: dict[str, Bug] = {
     "overlap-id-blocks": _bug(
-        OverlapIdBlocks, ("fencing", "inconsistent_offsets", "idempotence"), "none", "sequences"
+        OverlapIdBlocks, ("inconsistent_offsets", "lost_writes"), "none", "appends"
     ),
     "lead-by-minority": _bug(
         LeadByMinority,

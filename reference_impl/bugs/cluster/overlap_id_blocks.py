@@ -15,9 +15,10 @@ class OverlapIdBlocks(Rules):
     Breaks:     a producer id must be unique in the cluster: brokers that have blocks with the same
                 ids assign them to different producers, whose batches are mistaken for each other's
                 retries (KIP-98; KIP-730).
-    Caught by:  workload sequences, nemesis none, checkers fencing (InitProducerId), and
-                inconsistent_offsets and idempotence, since their batches reach the same partition;
-                the invariant producer-ids-once sees it first.
+    Caught by:  workload appends, nemesis none, checkers inconsistent_offsets and lost_writes, since
+                producers of several brokers write to the same partition (the raw producers of the
+                workload sequences all ask one broker for their ids); the invariant
+                producer-ids-once sees it first.
     Within:     one run of 20 seconds with three nodes.
     """
 
