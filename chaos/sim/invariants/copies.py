@@ -76,8 +76,12 @@ def leaders_commit_on_enough_replicas(
     _: KnownCluster, replica: Replica, known: KnownLog, __: int
 ) -> Iterator[str]:
     """Yield a sentence if a leader commits while its ISR is smaller than min.insync.replicas
-    (KIP-966). Skip the step in which it begins to lead, and the first one after a restart."""
+    (KIP-966). Skip the step in which it begins to lead, and the first one after a restart. Skip a
+    step with several changes of the ISR, since it may commit after one that leaves enough members
+    and before the next."""
     if known.kept_to is not None or not known.keeps_leading:
+        return
+    if replica.partition_epoch > known.partition_epoch + 1:
         return
     before, now = known.offsets.high_watermark, replica.log.high_watermark
     if now > before and len(replica.isr) < replica.min_isr:

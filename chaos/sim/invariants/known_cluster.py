@@ -65,7 +65,8 @@ class KnownCluster:
 
     def take_in(self, replica: Replica, known: KnownLog, life: int) -> None:
         """Add a replica's present state to the knowledge, after the invariants were checked, and
-        set `known.compared_to` to its high watermark. life: the number of its node's process."""
+        note its high watermark and partition epoch in `known`. life: the number of its node's
+        process."""
         key = replica.key
         newest = max(replica.leader_epoch, self.newest_epochs.get(key, 0))
         self.newest_epochs[key] = newest
@@ -83,7 +84,7 @@ class KnownCluster:
             self.committed[key].setdefault(batch.base_offset, batch)
         end = replica.log.high_watermark
         self.committed_ends[key] = max(end, self.committed_ends.get(key, 0))
-        known.compared_to = end
+        known.compared_to, known.partition_epoch = end, replica.partition_epoch
 
 
 def identity(one: Written) -> Batch:

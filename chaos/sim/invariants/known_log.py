@@ -66,6 +66,8 @@ class KnownLog:
     led_in: int | None = None
     """The leader epoch in which the node led the partition after the last step, None if it did
     not."""
+    partition_epoch: int = 0
+    """The partition epoch that the node knew after the last step."""
     compared_to: int = 0
     """The offset below which its committed batches were compared with those of other replicas."""
     keeps_following: bool = True

@@ -42,7 +42,8 @@ class Observer:
             known = self._logs.get(replica.key)
             if known is None:
                 known = self._logs[replica.key] = KnownLog()
-            shown = Offsets.of(replica.log), replica.leader_epoch, replica.leads, replica.isr
+            led = replica.leader_epoch, replica.leads, replica.isr, replica.partition_epoch
+            shown = Offsets.of(replica.log), *led
             if known.kept_to is not None or known.shown != shown:
                 known.shown = shown
                 self._look_at(replica, known)

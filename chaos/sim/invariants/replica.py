@@ -29,6 +29,8 @@ class Replica:
     """The members of the ISR as the leader knows them; empty for the metadata log."""
     min_isr: int = 0
     """The least size that the ISR must have (min.insync.replicas)."""
+    partition_epoch: int = 0
+    """The number of changes of the leader or the ISR that the node knows."""
 
     @property
     def led_in(self) -> int | None:
@@ -54,4 +56,5 @@ def replicas_of(broker: Broker) -> Iterator[Replica]:
             partition.leads,
             state.isr,
             partition.min_isr,
+            state.partition_epoch,
         )

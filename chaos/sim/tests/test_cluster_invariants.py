@@ -114,6 +114,10 @@ def test_a_commit_on_fewer_replicas_than_the_minimum_is_seen() -> None:
     few = dataclasses.replace(leader, min_isr=3)
     (told,) = broken("min-isr", KnownCluster(), few, known)
     assert told.startswith("leader 1 commits the records from 5 to 8 with the ISR [1, 2];")
+    shrunk_once = dataclasses.replace(few, partition_epoch=known.partition_epoch + 1)
+    assert broken("min-isr", KnownCluster(), shrunk_once, known)
+    shrunk_twice = dataclasses.replace(few, partition_epoch=known.partition_epoch + 2)
+    assert not broken("min-isr", KnownCluster(), shrunk_twice, known)
     known.keeps_leading = False
     assert not broken("min-isr", KnownCluster(), few, known)
 
