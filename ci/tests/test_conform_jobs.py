@@ -51,6 +51,7 @@ def left_in(folder: Path) -> list[str]:
     return [path.name for path in folder.iterdir() if path.is_dir() and path.name != "broker"]
 
 
+@pytest.mark.nightly
 def test_results_on_targets_that_are_started_are_those_of_one_job(tmp_path: Path) -> None:
     one = examined(tmp_path / "one.json", *SLICE, "--target", "reference")
     two = examined(tmp_path / "two.json", *SLICE, "--target", "reference", "--jobs", "2")
@@ -58,6 +59,7 @@ def test_results_on_targets_that_are_started_are_those_of_one_job(tmp_path: Path
     assert two == one
 
 
+@pytest.mark.nightly
 def test_a_planted_bug_is_found_by_the_same_cases(tmp_path: Path) -> None:
     words = (
         "IDEM-03",

@@ -224,6 +224,7 @@ def test_a_percentile_is_a_value_that_was_seen() -> None:
     assert percentile([7.0], 0.99) == 7.0
 
 
+@pytest.mark.nightly
 @pytest.mark.needs("kfake", "toxiproxy")
 def test_the_reference_and_kfake_are_compared_in_every_respect(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
