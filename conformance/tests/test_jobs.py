@@ -173,11 +173,14 @@ def test_a_broken_invariant_is_told_by_one_case_of_all_processes(
 
 
 def test_enough_failures_end_it(pytester: pytest.Pytester, shared: servers.GoesBad) -> None:
-    cases = "".join(FAILS.replace("is_refused", f"is_refused_{n}") for n in range(9))
+    """How many fail more is a matter of time: the other process may be in the midst of a case, and
+    it is told of the end only once the results have come."""
+    slow = FAILS.replace("    expect(", "    import time\n    time.sleep(0.2)\n    expect(")
+    cases = "".join(slow.replace("is_refused", f"is_refused_{n}") for n in range(40))
     found, said = examine(pytester, shared, cases, "--jobs", "2", "--max-failures", "2")
     assert found["ended"] == "2 cases have failed (--max-failures)"
-    assert 2 <= found["failed"] <= 3
-    assert found["not_run"] == 9 - found["failed"]
+    assert 2 <= found["failed"] < 40
+    assert found["not_run"] == 40 - found["failed"]
     assert "ended early: 2 cases have failed (--max-failures)" in said
 
 
