@@ -204,6 +204,25 @@ def test_the_first_batch_comes_whole_however_small_the_limit(wire: Wire, version
     expect_that(end == len(data), "bytes behind the first batch", 0, len(data) - end)
 
 
+@case("FETCH-09", "Fetch", versions=ALL, spec="KIP-74, Proposed Changes")
+def test_an_empty_partition_before_it_shortens_no_first_batch(wire: Wire, version: int) -> None:
+    """The first batch of a response is returned whole also if the request names a partition without
+    records before it."""
+    topic = wire.create_topic(partitions=2, on_one_broker=True)
+    wire.produce(topic, batch(b"x" * 5000).encode(), partition=1)
+    wanted = [
+        part("Fetch", "FetchPartition", partition=index, fetch_offset=0, partition_max_bytes=100)
+        for index in (0, 1)
+    ]
+    entry = part("Fetch", "FetchTopic", topic=topic.name, topic_id=topic.id, partitions=wanted)
+    body = request("Fetch", max_wait_ms=0, min_bytes=1, max_bytes=100, topics=[entry])
+    answer = wire.leader(topic).call("Fetch", version, body)
+    sizes = {
+        p.partition_index: len(bytes(p.records or b"")) for p in answer.responses[0].partitions
+    }
+    expect_that(sizes.get(1, 0) > 5000, "bytes of partition 1", "> 5000", sizes)
+
+
 @case("FETCH-10", "Fetch", versions=ALL, spec="KIP-74; FetchRequestTest, order and size limits")
 def test_max_bytes_is_shared_in_request_order(wire: Wire, version: int) -> None:
     """Partitions get data in the order of the request until max_bytes is used up; the remaining

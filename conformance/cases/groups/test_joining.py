@@ -302,12 +302,13 @@ def test_changed_metadata_of_a_follower_begins_a_rebalance(wire: Wire, version: 
 )
 def test_a_lost_join_answer_is_given_again(wire: Wire, version: int) -> None:
     """Before the assignments are there, a member that sends the same JoinGroup again is given the
-    same generation again."""
+    same generation again, and as the leader the same members."""
     member = Member.of(wire, versions={"JoinGroup": version})
     first = member.join()
     again = member.try_to_join()
     fields = ("error_code", "generation_id", "leader", "protocol_name", "member_id")
     expect([getattr(again, f) for f in fields], [getattr(first, f) for f in fields], "answer")
+    expect([m.member_id for m in again.members], [member.member_id], "members")
     expect(member.sync({member.member_id: b"mine"}), b"mine", "assignment")
 
 
