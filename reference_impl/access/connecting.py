@@ -12,6 +12,7 @@ from reference_impl.access.settings import Access
 from reference_impl.wire import FrameReader, Malformed
 
 _READ_BYTES = 1 << 16
+LAST_PORT = 65_535
 
 
 class AccessError(OSError):
@@ -22,13 +23,30 @@ def connect(address: tuple[str, int], timeout_s: float) -> socket.socket:
     """Return a connection to the address, opened with the Access that it carries. Raise OSError if
     that fails or takes longer than timeout_s; LoginRefused and AccessError are subclasses of it."""
     deadline = time.monotonic() + timeout_s
-    connection = socket.create_connection((address[0], address[1]), timeout=timeout_s)
+    host, port = address[0], address[1]
+    check_port(port)
+    try:
+        connection = socket.create_connection((host, port), timeout=timeout_s)
+    except UnicodeError as error:
+        raise OSError(not_a_host(host, error)) from error
     access = access_of(address)
     try:
-        return enter(connection, access, address[0], max(deadline - time.monotonic(), 0.001))
+        return enter(connection, access, host, max(deadline - time.monotonic(), 0.001))
     except BaseException:
         connection.close()
         raise
+
+
+def check_port(port: int) -> None:
+    """Raise OSError for a number that is no TCP port: some calls of the system would use its last
+    16 bits instead. A broker may name any int32 as its port."""
+    if not 0 < port <= LAST_PORT:
+        raise OSError(f"{port} is no TCP port: it must be 1 to {LAST_PORT}")
+
+
+def not_a_host(host: str, error: ValueError) -> str:
+    """Return a sentence that says why a name cannot be the name of a host."""
+    return f"{host!r} cannot be the name of a host ({error})"
 
 
 def enter(connection: socket.socket, access: Access, host: str, timeout_s: float) -> socket.socket:

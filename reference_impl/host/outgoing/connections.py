@@ -8,6 +8,7 @@ from collections.abc import Callable, Mapping
 from typing import cast
 
 from reference_impl.access import LoginRefused, login
+from reference_impl.access.connecting import check_port, not_a_host
 from reference_impl.host.outgoing.access_to import IN_PLAINTEXT, AccessTo
 from reference_impl.host.outgoing.failures import (
     Progress,
@@ -63,6 +64,7 @@ class Outgoing(asyncio.Protocol):
         try:
             host, port = self._destination.host, self._destination.port
             where = self._connections.resolve.get(host, host)
+            check_port(port)
             if self._access.uses_tls:
                 await loop.create_connection(
                     lambda: self,
@@ -76,6 +78,8 @@ class Outgoing(asyncio.Protocol):
                 await loop.create_connection(lambda: self, where, port)
         except OSError as error:
             self._fail(*why_not_connected(error, self._access, host))
+        except ValueError as error:  # UnicodeError, or a NUL in the name
+            self._fail(not_a_host(host, error), is_refusal=False)
 
     def ask(self, effect: Ask) -> None:
         """Send a request over this connection, or queue it until the connection is established and
