@@ -10,7 +10,6 @@ from collections.abc import Iterator, Mapping
 from uuid import UUID
 
 from reference_impl.core.configs.broker import BrokerConfig
-from reference_impl.core.configs.cluster import Membership
 from reference_impl.core.configs.dynamic import config_in_force
 from reference_impl.core.controller.activation import activate
 from reference_impl.core.controller.controller import Controller, Seat
@@ -42,7 +41,7 @@ from reference_impl.core.quorum.metadata_log import METADATA, MetadataLog, log_c
 from reference_impl.core.quorum.metadata_transactions import Committed
 from reference_impl.core.quorum.quorum import Quorum
 from reference_impl.core.quorum.snapshots.formatting import first_records
-from reference_impl.core.quorum.voters.voter_set import Voter, Voters, voters_of
+from reference_impl.core.quorum.voters.configured import configured_voters
 from reference_impl.core.quotas.replication import FOLLOWER, LEADER, ReplicationQuota
 from reference_impl.core.quotas.throttling import Throttles
 from reference_impl.core.replication.copying import Copying
@@ -393,12 +392,3 @@ class Broker:
         for key in self.replicas.leaving():
             self.replicas.remove(key)
         self.logs.close(broker_epoch=self.broker_epoch)
-
-
-def configured_voters(membership: Membership) -> Voters:
-    """Return the voters that the configuration names. If it names none and the node is alone,
-    return the node itself, without an endpoint."""
-    if membership.is_alone and not membership.voters:
-        return voters_of(Voter(membership.node_id))
-    listener = membership.controller_listener or ""
-    return voters_of(*(Voter(n, endpoints={listener: at}) for n, at in membership.voters.items()))

@@ -18,11 +18,10 @@ import shutil
 import signal
 import sys
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import cast
 from uuid import uuid4
 
 from reference_impl.bugs.cluster import BROKER_BUGS
@@ -61,6 +60,7 @@ from reference_impl.host.settings.plan import (
     make_plan,
     parse_pairs,
 )
+from reference_impl.host.settings.process import event_loop, keep_freed_memory
 from reference_impl.host.tcp.server import Server
 from reference_impl.host.tcp.tls import server_context
 from reference_impl.wire import Malformed
@@ -68,7 +68,6 @@ from reference_impl.wire import Malformed
 FAILED, USAGE = 1, 2
 LEAVE_S = 20.0
 """The longest time that a node waits until others lead its partitions."""
-LARGEST_BLOCK_KEPT = 31 << 20
 CANNOT_START = (
     BadConfig,
     BadCheckpoint,
@@ -236,26 +235,6 @@ def serve(
         return _refuse(_sentence(error))
     except KeyboardInterrupt:
         return 0
-
-
-def event_loop() -> Callable[[], asyncio.AbstractEventLoop]:
-    """Return the factory of the event loop: uvloop if it is installed, since it shortens the
-    latency of requests (`make bench BENCH=broker`), else asyncio's own."""
-    try:
-        import uvloop
-    except ImportError:
-        return asyncio.new_event_loop
-    return cast(Callable[[], asyncio.AbstractEventLoop], uvloop.new_event_loop)
-
-
-def keep_freed_memory() -> None:
-    """Let the C library reuse the memory of large requests and responses.
-
-    glibc returns freed blocks of 128 KiB and more to the system at once, and each page of the next
-    block then costs a page fault, which takes longer than all other work on it. After this call,
-    blocks of up to 31 MiB are kept (mallopt(3), M_MMAP_THRESHOLD). Without glibc it does nothing.
-    """
-    bytes(LARGEST_BLOCK_KEPT)
 
 
 async def _serve(plan: Plan) -> int:

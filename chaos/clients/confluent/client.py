@@ -63,9 +63,6 @@ INIT_TIMEOUT_S = 8.0
 OFFSETS_TIMEOUT_S = 8.0
 LOOK_UP_TIMEOUT_S = 5.0
 END_TIMEOUT_S = 20.0
-STATISTICS_MS = 500
-"""The interval of librdkafka's statistics, in milliseconds, for consumers with a rack. The
-statistics say which node serves each partition."""
 MORE_RECORDS_S = 0.05
 """The seconds for which a poll goes on collecting records after the first one, so that polls return
 more than a few."""
@@ -299,8 +296,7 @@ class ConfluentClient:
             config = consumer_config(
                 self._bootstrap, isolation, self._nonce, rack, self._settings.fetch_bytes
             )
-            if rack is not None:
-                config |= {"statistics.interval.ms": STATISTICS_MS, "stats_cb": self._on_statistics}
+            config |= {"stats_cb": self._on_statistics} if rack else {}
             self._consumer = Consumer(config)
         return self._consumer
 

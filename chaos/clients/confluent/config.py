@@ -17,6 +17,9 @@ from chaos.values.protocols import ClientSettings, GroupProtocol, GroupSettings
 from reference_impl.access import access_of
 
 SOCKET_TIMEOUT_MS = 5_000
+STATISTICS_MS = 500
+"""The interval of librdkafka's statistics, in milliseconds, for consumers with a rack. The
+statistics say which node serves each partition."""
 
 
 def common_config(bootstrap: str) -> dict[str, Any]:
@@ -79,7 +82,7 @@ def consumer_config(
         "isolation.level": isolation,
         "fetch.wait.max.ms": 100,
         "check.crcs": True,
-        **({"client.rack": rack} if rack else {}),
+        **({"client.rack": rack, "statistics.interval.ms": STATISTICS_MS} if rack else {}),
         **(_fetches_of(fetch_bytes) if fetch_bytes else {}),
     }
 

@@ -38,7 +38,6 @@ TopicProduceResponse = RESPONSE.struct_class("TopicProduceResponse")
 PartitionProduceResponse = RESPONSE.struct_class("PartitionProduceResponse")
 NodeEndpoint = RESPONSE.struct_class("NodeEndpoint")
 ACKS = (-1, 0, 1)
-CONCURRENT_TRANSACTIONS = ErrorCode.CONCURRENT_TRANSACTIONS
 LEADERS_SINCE, TOPIC_IDS_SINCE = 10, 13
 SAY_NOTHING_OF_THE_LOG = (
     ErrorCode.CORRUPT_MESSAGE,
@@ -249,8 +248,8 @@ def check_transaction(
     try:
         yield from taken_part(broker, partition, writer)
     except Refused as refused:
-        # [New in v12: KIP-890] Clients expect CONCURRENT_TRANSACTIONS.
-        surprises = refused.code is CONCURRENT_TRANSACTIONS and not writer.adds_implicitly
+        # [New in v12: KIP-890] Clients expect ErrorCode.CONCURRENT_TRANSACTIONS.
+        surprises = refused.code is ErrorCode.CONCURRENT_TRANSACTIONS and not writer.adds_implicitly
         if surprises or refused.code in RETRIED_AS_NOT_ENOUGH_REPLICAS:
             raise Refused(
                 ErrorCode.NOT_ENOUGH_REPLICAS,
@@ -273,7 +272,7 @@ def taken_part(broker: Broker, partition: Partition, writer: Writer) -> Iterator
             return
         except Refused as refused:
             may_wait = writer.adds_implicitly and broker.monotonic_ms < ends_ms
-            if not (refused.code is CONCURRENT_TRANSACTIONS and may_wait):
+            if not (refused.code is ErrorCode.CONCURRENT_TRANSACTIONS and may_wait):
                 raise
         yield Later(broker.config.number("add.partitions.to.txn.retry.backoff.ms"))
 

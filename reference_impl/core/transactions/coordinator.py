@@ -351,14 +351,7 @@ class TransactionCoordinator(Shard):
         return marked
 
     def _marker(self, transaction: Transaction) -> Marker:
-        return Marker(
-            transaction.producer_id,
-            transaction.producer_epoch,
-            committed=self._rules.is_committed(transaction),
-            # Leaders then refuse markers of an earlier leadership.
-            coordinator_epoch=self.leader_epoch,
-            transaction_version=transaction.client_version,
-        )
+        return transaction.marker(self._rules.is_committed(transaction), self.leader_epoch)
 
     def _save(self, name: str, transaction: Transaction | None) -> Iterator[Effect]:
         """Append the new state of a transactional id to the log (None: a tombstone), and apply it

@@ -149,6 +149,17 @@ class Transaction:
             producer_epoch=0,
         )
 
+    def marker(self, committed: bool, coordinator_epoch: int) -> Marker:
+        """Return the marker that ends the transaction. coordinator_epoch: the leader epoch of the
+        coordinator's partition, so that leaders can refuse markers of an earlier leadership."""
+        return Marker(
+            self.producer_id,
+            self.producer_epoch,
+            committed,
+            coordinator_epoch,
+            transaction_version=self.client_version,
+        )
+
 
 @dataclass(frozen=True, slots=True)
 class Marker:

@@ -19,6 +19,11 @@ from reference_impl.wire import ApiKey, request_definition
 
 Fields = dict[str, object]
 
+ADD_PARTITIONS_AGAIN_MS = 20
+"""The pause before AddPartitionsToTxn is repeated while the markers of the last transaction are
+being written, which takes less than 100 ms
+(AddPartitionsToTxnHandler.maybeOverrideRetryBackoffMs)."""
+
 
 @dataclass(slots=True)
 class PendingOffsets:

@@ -28,6 +28,7 @@ from reference_impl.client.producing.accumulator import ProducerIdAndEpoch
 from reference_impl.client.producing.sequences import Sequences
 from reference_impl.client.producing.transactions.partitions import TransactionPartitions
 from reference_impl.client.producing.transactions.requests import (
+    ADD_PARTITIONS_AGAIN_MS,
     Fields,
     PendingOffsets,
     add_partitions,
@@ -38,11 +39,6 @@ from reference_impl.client.values import ConsumerGroupMetadata, OffsetAndMetadat
 from reference_impl.wire import ApiKey, ErrorCode, Struct
 
 Question = Callable[[], None]
-
-ADD_PARTITIONS_AGAIN_MS = 20
-"""The pause before AddPartitionsToTxn is repeated while the markers of the last transaction are
-being written, which takes less than 100 ms
-(AddPartitionsToTxnHandler.maybeOverrideRetryBackoffMs)."""
 
 
 class Transactions:
