@@ -16,6 +16,8 @@ import re
 import socket
 from pathlib import Path
 
+from chaos.values.protocols import TargetError
+
 LOWEST = 10_000
 HIGHEST = 65_535
 ATTEMPTS_MAX = 500
@@ -23,7 +25,7 @@ VARIABLE = "TOUCHSTONE_PORTS"
 _RANGE_FILE = Path("/proc/sys/net/ipv4/ip_local_port_range")
 
 
-class NoFreePort(RuntimeError):
+class NoFreePort(TargetError):
     """Raised if no free port was found, or if TOUCHSTONE_PORTS is not a range of ports."""
 
 

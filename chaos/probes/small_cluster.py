@@ -10,7 +10,6 @@ from pathlib import Path
 from chaos.means import leftovers
 from chaos.means.connection import WireError
 from chaos.means.links import LinkError, Links
-from chaos.means.ports import NoFreePort
 from chaos.probes import small_node
 from chaos.targets.clusters import layout as layouts
 from chaos.targets.clusters.cluster import LocalCluster
@@ -88,10 +87,7 @@ def start(directory: Path) -> SmallCluster:
     """Remove what dead owners left, and start three small nodes with every link proxied. Raise
     TargetError if a node or toxiproxy does not start, or if no port is free."""
     leftovers.remove()
-    try:
-        layout = layouts.proxied(NODES)
-    except NoFreePort as error:
-        raise TargetError(str(error)) from error
+    layout = layouts.proxied(NODES)
     links: Links | None = None
     try:
         links = Links.start(layout.proxy_api, directory / "nodes" / "toxiproxy.log")
@@ -110,7 +106,7 @@ def start_in_namespaces(directory: Path) -> SmallCluster:
     leftovers.remove()
     try:
         layout, links = namespaced.build(NODES, directory)
-    except (LinkError, NoFreePort) as error:
+    except LinkError as error:
         raise TargetError(str(error)) from error
     members = _nodes(layout, directory)
     namespaced.settle_in(members, layout)

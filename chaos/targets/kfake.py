@@ -12,7 +12,7 @@ from pathlib import Path
 
 from chaos.means import leftovers
 from chaos.means.caches import executable
-from chaos.means.ports import NoFreePort, free_ports
+from chaos.means.ports import free_ports
 from chaos.targets.clusters.cluster import LocalCluster
 from chaos.targets.clusters.layout import LOOPBACK
 from chaos.targets.clusters.node import LocalNode
@@ -62,10 +62,7 @@ class Kfake:
             raise TargetError(f"kfake takes no configuration; leave out {', '.join(config)}")
         directory = directory.resolve()
         leftovers.remove()
-        try:
-            direct = (LOOPBACK, free_ports(1)[0])
-        except NoFreePort as error:
-            raise TargetError(str(error)) from error
+        direct = (LOOPBACK, free_ports(1)[0])
         command = [str(program), "-ports", str(direct[1])]
         member = LocalNode(1, command, direct, directory / "nodes" / "1")
         performers = performers_of(self.faults)

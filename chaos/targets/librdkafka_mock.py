@@ -12,7 +12,7 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
 from chaos.means import leftovers
-from chaos.means.ports import NoFreePort, free_ports
+from chaos.means.ports import free_ports
 from chaos.targets.clusters.cluster import LocalCluster
 from chaos.targets.clusters.layout import LOOPBACK
 from chaos.targets.clusters.node import LocalNode
@@ -56,10 +56,7 @@ class LibrdkafkaMock:
             raise TargetError(f"{NAME} takes no configuration; leave out {', '.join(config)}")
         directory = directory.resolve()
         leftovers.remove()
-        try:
-            direct = (LOOPBACK, free_ports(1)[0])
-        except NoFreePort as error:
-            raise TargetError(str(error)) from error
+        direct = (LOOPBACK, free_ports(1)[0])
         command = [sys.executable, "-m", "chaos.targets.mock_broker", str(direct[1])]
         own = {"PYTHONPATH": str(_SOURCES)}
         member = LocalNode(1, command, direct, directory / "nodes" / "1", environment=own)

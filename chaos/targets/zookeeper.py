@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from chaos.means import leftovers
-from chaos.means.ports import NoFreePort, free_ports
+from chaos.means.ports import free_ports
 from chaos.targets import apache
 from chaos.targets.apache import NODES_ALLOWED, ApacheKafka
 from chaos.targets.clusters.cluster import POLL_S, LocalCluster
@@ -82,7 +82,7 @@ class ApacheOnZooKeeper(ApacheKafka):
         leftovers.remove()
         layout, links = laid_out(self.name, directory, nodes, proxied=False)
         with undone_on_failure(self.name, layout, links):
-            address = LOOPBACK, _free_port()
+            address = LOOPBACK, free_ports(1)[0]
             asked = {"zookeeper.connect": joined(address), **(config or {})}
             members, added = self.nodes_of(java, directory, layout, layout.numbers(), asked)
             server = self._server(java, directory, address)
@@ -213,13 +213,6 @@ def _await(condition: Callable[[], bool], timeout_s: float, why: str) -> None:
         if time.monotonic() > deadline:
             raise TargetError(f"{why} after {timeout_s:.0f} s; try again on a less busy machine")
         time.sleep(POLL_S)
-
-
-def _free_port() -> int:
-    try:
-        return free_ports(1)[0]
-    except NoFreePort as error:
-        raise TargetError(str(error)) from error
 
 
 def of_version(asked_for: str, bug: str | None) -> ApacheKafka:

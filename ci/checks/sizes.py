@@ -23,7 +23,8 @@ def measured(root: Path) -> Iterator[tuple[str, str, int]]:
 
 
 def size_violations(root: Path) -> list[str]:
-    """Return a sentence for everything above the limit."""
+    """Return a sentence for each file of more than FILE_LINES_MAX lines, and each function of more
+    than FUNCTION_LINES_MAX."""
     limits = {"file": FILE_LINES_MAX, "function": FUNCTION_LINES_MAX}
     return [
         f"{where} is a {kind} of {lines} lines; the limit is {limits[kind]}, split it by concept"
@@ -33,8 +34,8 @@ def size_violations(root: Path) -> list[str]:
 
 
 def size_advice(root: Path) -> list[str]:
-    """Return a sentence for everything above the aim but within the limit; these are printed, not
-    refused."""
+    """Return a sentence for each file and function above FILE_LINES_AIM or FUNCTION_LINES_AIM but
+    within the limit; these are printed, not refused."""
     aims = {"file": FILE_LINES_AIM, "function": FUNCTION_LINES_AIM}
     limits = {"file": FILE_LINES_MAX, "function": FUNCTION_LINES_MAX}
     return [

@@ -187,7 +187,8 @@ def _add_target(name: str, given: Any) -> None:
 
     if not callable(given):
         raise PluginError(
-            "it is not a function of (what follows the colon, bug) that makes a target"
+            "it is not a function that makes a target from two arguments: the text after the"
+            " colon in --target NAME:…, and the planted bug or None"
         )
 
     def made(rest: str, bug: str | None) -> Any:

@@ -9,7 +9,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -18,7 +18,6 @@ from xml.etree import ElementTree
 import pytest
 from typer.testing import CliRunner
 
-from chaos.targets import parse_target
 from chaos.targets.clusters.cluster import LocalCluster
 from ci.cli import app
 from ci.commands.options import seconds_of
@@ -28,15 +27,6 @@ from conformance.wire import Wire
 
 MANY = "test_api_versions or test_metadata or test_requests or test_commit_and_fetch"
 """Cases for more than the few seconds that a test needs to interfere."""
-
-
-@pytest.fixture
-def broker(tmp_path: Path) -> Iterator[LocalCluster]:
-    """Start the reference broker here, so that it is foreign to the examination."""
-    cluster = parse_target("reference").start(tmp_path / "broker")
-    assert isinstance(cluster, LocalCluster)
-    yield cluster
-    cluster.stop()
 
 
 def conform(*words: str, **options: Any) -> subprocess.Popen[str]:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import os
 import signal
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +13,6 @@ from typer.testing import CliRunner
 
 from chaos.clients.wire.admin import Admin
 from chaos.means.real_world import REAL_WORLD, run
-from chaos.targets import parse_target
 from chaos.targets.clusters.cluster import LocalCluster
 from ci.cli import app
 from ci.tests.test_conform import check_saved, children_of, conform, ended, wait_for_results
@@ -24,15 +22,6 @@ SLICE = ("CONF-16", "META-01", "META-02", "IDEM-01", "GRPC-11", "GUAR-10")
 
 WITHOUT_GROUPS = ("--area", "ADMIN", "--area", "PROD", "--area", "META")
 """Many cases that leave no group with members, which a broker keeps until their session is over."""
-
-
-@pytest.fixture
-def broker(tmp_path: Path) -> Iterator[LocalCluster]:
-    """Start the reference broker here, so that it is foreign to the examination."""
-    cluster = parse_target("reference").start(tmp_path / "broker")
-    assert isinstance(cluster, LocalCluster)
-    yield cluster
-    cluster.stop()
 
 
 def examined(where: Path, *words: str, status: int = 0) -> list[tuple[str, str]]:

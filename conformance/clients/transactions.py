@@ -33,8 +33,9 @@ class Producer:
 
     @staticmethod
     def of(wire: Wire, transactional_id: str = "") -> Producer:
-        """Return a producer that has not sent InitProducerId. Raise Unsupported if the target has
-        no transactions."""
+        """Return a producer that is connected to its coordinator and has not sent InitProducerId.
+        Without a transactional id it gets a new one. Raise Unsupported if the target has no
+        transactions."""
         wire.version("EndTxn")
         wire.version("AddPartitionsToTxn")
         name = transactional_id or wire.new_name("transactional")

@@ -18,8 +18,10 @@ LEAVES = (-1, -2)
 
 
 def joined(version: int, asked: Struct, answer: Struct) -> None:
-    """Require a generation, a member id, a protocol that the member offered, and a member list for
-    the leader only; beside an error, only that there are no members."""
+    """Require a generation, a member id, and a protocol and (v7) protocol type that the member
+    offered. Allow members for the leader only, each once and the leader among them with its
+    group.instance.id (v5), and skip_assignment for the leader only (v9). Beside an error, require
+    only that there are no members."""
     if answer.error_code != NONE:
         expect_that(not answer.members, "members beside an error", "none", len(answer.members))
         return

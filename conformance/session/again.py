@@ -78,7 +78,8 @@ def lines_about(names: Mapping[str, Sequence[str]]) -> list[str]:
 
 
 def needs_another_run(item: pytest.Item) -> bool:
-    """Return whether the item's last run counts for nothing. Then its next run may count."""
+    """Return whether the item's last run counts for nothing, so that it must run again. Call this
+    once after each run: it adds the reason to `reasons_of` and removes the mark."""
     if (reason := item.stash.get(_PENDING, None)) is None:
         return False
     del item.stash[_PENDING]

@@ -1,4 +1,4 @@
-"""Where an examination keeps its parts: keys of the stash of pytest's config."""
+"""Keys of the stash of pytest's config, under which an examination keeps its parts."""
 
 from __future__ import annotations
 

@@ -37,8 +37,7 @@ from conformance.session.again import (
 from conformance.session.ending import Ending
 from conformance.session.keys import ENDING, EXAMINED, INTERRUPTS
 from conformance.session.turns import Turns
-from conformance.session.units import ALONE, planned
-from conformance.target.examination import Examined
+from conformance.session.units import ALONE, Versions, planned
 
 INPUT = "touchstone"
 """The key of what a process is told at its start, in xdist's workerinput."""
@@ -85,10 +84,9 @@ class Worker:
         if (reason := self.told_to_stop()) is not None:  # before it knew our id
             raise pytest.UsageError(reason)
 
-    def plan(self, items: list[pytest.Item], examined: Examined, *, by_size: bool) -> None:
+    def plan(self, items: list[pytest.Item], advertised: Versions, *, by_size: bool) -> None:
         """Put the items into the order in which they are handed out (by_size as in units.planned);
         the first process tells the plan to the one that distributes them."""
-        advertised = examined.advertised
         found = planned(items, advertised, is_shared=self.is_shared, by_size=by_size)
         self._units = found.units
         if self.number == 0:
@@ -201,7 +199,7 @@ class RepeatsInTurn(Repeats):
     ) -> None:
         """Plan who runs what, once -k has dropped what it does not match."""
         by_size = config.getoption("--max-time") is None
-        config.stash[WORKER].plan(items, config.stash[EXAMINED], by_size=by_size)
+        config.stash[WORKER].plan(items, config.stash[EXAMINED].advertised, by_size=by_size)
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_runtest_protocol(self, item: pytest.Item, nextitem: pytest.Item | None) -> bool:

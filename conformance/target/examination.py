@@ -39,15 +39,15 @@ QUICK_CLEANUP = {
     "transaction.abort.timed.out.transaction.cleanup.interval.ms": "500",
     # A group gets a new target as soon as it needs one; by default at most once a second.
     "group.consumer.assignment.interval.ms": "0",
-    # A change of the cluster's metadata waits for no other; by default it does for 25 ms.
-    "controller.quorum.append.linger.ms": "0",
 }
 """The settings by which a target that is started here does at once what cases wait for."""
 QUICK_ON_APACHE = {
+    # A change of the cluster's metadata waits for no other; by default it does for 25 ms.
+    "controller.quorum.append.linger.ms": "0",
     "group.share.assignment.interval.ms": "0",
     "group.streams.assignment.interval.ms": "0",
 }
-"""The same of groups that the reference does not have."""
+"""The same on Apache Kafka alone: the reference does not wait, and has no such groups."""
 IN_RACKS = {
     "broker.rack": "rack-{node}",
     "replica.selector.class": "org.apache.kafka.common.replica.RackAwareReplicaSelector",

@@ -46,8 +46,8 @@ def why_none() -> str | None:
 
 
 class Shim:
-    """Controls the library that is preloaded into one node: sets its clock, holds or fails its
-    syncs."""
+    """Controls the library that is preloaded into one node: sets its clock, delays,
+    holds or fails its syncs, and fails its writes."""
 
     def __init__(self, home: Path, root: Path) -> None:
         """Prepare the shim: make both directories, a control block without faults and an empty

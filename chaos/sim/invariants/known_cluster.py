@@ -19,7 +19,8 @@ class Batch(NamedTuple):
 
 
 class Content(NamedTuple):
-    """The content of a batch, and the batch before it, None if that is unknown."""
+    """The CRC of a batch, which stands for its content, and the batch before it, None if that is
+    unknown."""
 
     crc: int
     before: Batch | None

@@ -8,7 +8,6 @@ from pathlib import Path
 
 from chaos.means.connection import WireError
 from chaos.means.links import LinkError, Links, toxiproxy_server
-from chaos.means.ports import NoFreePort
 from chaos.targets.clusters import layout as layouts
 from chaos.targets.clusters import probe, roles
 from chaos.targets.clusters.cluster import LocalCluster
@@ -76,7 +75,7 @@ def laid_out(
         if proxied:
             toxiproxy_server()
         layout = layouts.proxied(nodes) if proxied else layouts.plain(nodes)
-    except (LinkError, NoFreePort) as error:
+    except LinkError as error:
         raise TargetError(str(error)) from error
     if not proxied:
         return layout, None

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
-from chaos.means.ports import NoFreePort, free_ports
+from chaos.means.ports import free_ports
 from chaos.values.protocols import TargetError
 from chaos.world import joined
 
@@ -60,10 +60,7 @@ def _placed(text: str) -> dict[str, str]:
         host, _, port = where.rpartition(":")
         if not (separator and name and host and port.isdigit()):
             raise TargetError(f"{LISTENERS}={text}: write each as NAME://host:port")
-        try:
-            number = int(port) or free_ports(1, host.strip("[]"))[0]
-        except NoFreePort as error:
-            raise TargetError(str(error)) from error
+        number = int(port) or free_ports(1, host.strip("[]"))[0]
         found[name] = joined((host, number))
     return found
 

@@ -88,7 +88,7 @@ class ForeignTarget:
 
     @property
     def is_started_by_us(self) -> bool:
-        """Whether the file has commands that reset the cluster or start its nodes."""
+        """Return whether the file has commands that reset the cluster or start its nodes."""
         foreign = self._foreign
         return foreign.reset is not None or any(node.start for node in foreign.nodes)
 
@@ -144,8 +144,9 @@ class ForeignTarget:
         )
 
     def check_there(self) -> None:
-        """Raise TargetError if a node neither answers nor can be started, or if it denies
-        access."""
+        """Raise TargetError if a node does not run and has no start command, if it runs but denies
+        access or does not answer in time, or if the file names no nodes and no bootstrap address
+        answers. Start no node."""
         described = self._foreign.nodes or self._brokers()
         self._check_answers(described)
         for number, node in enumerate(described, 1):

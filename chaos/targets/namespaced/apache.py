@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from chaos.means.links import LinkError, Links
-from chaos.means.ports import NoFreePort
 from chaos.targets.apache import DEFAULT_VERSION, FAULTS, ApacheKafka, of_version
 from chaos.targets.clusters.layout import Layout
 from chaos.targets.clusters.node import LocalNode
@@ -29,7 +28,7 @@ class NamespacedApache(ApacheKafka):
         cut whether or not `proxied` is set. Raise TargetError if that fails."""
         try:
             return namespaced.build(nodes, directory)
-        except (LinkError, NoFreePort) as error:
+        except LinkError as error:
             raise TargetError(f"{self.name} cannot be started: {error}") from error
 
     def settle_in(self, members: Sequence[LocalNode], layout: Layout) -> None:

@@ -69,18 +69,22 @@ def read(cluster: Cluster, count: int) -> list[str]:
     return values
 
 
+def keeps_what_it_acknowledged_through_a_kill(cluster: Cluster) -> None:
+    create_topic(cluster)
+    assert send(cluster, "a", "b") == [0, 1]
+    assert cluster.perform(Kill("leader")).nodes == (1,)
+    assert not cluster.alive()
+    cluster.restart()
+    assert cluster.alive()
+    assert send(cluster, "c") == [2]
+    assert read(cluster, 3) == ["a", "b", "c"]
+
+
 @pytest.mark.nightly
 def test_one_node_of_3_9_keeps_what_it_acknowledged_through_a_kill(tmp_path: Path) -> None:
     cluster = parse_target("apache:3.9").start(tmp_path, 1, {"num.partitions": "3"})
     try:
-        create_topic(cluster)
-        assert send(cluster, "a", "b") == [0, 1]
-        assert cluster.perform(Kill("leader")).nodes == (1,)
-        assert not cluster.alive()
-        cluster.restart()
-        assert cluster.alive()
-        assert send(cluster, "c") == [2]
-        assert read(cluster, 3) == ["a", "b", "c"]
+        keeps_what_it_acknowledged_through_a_kill(cluster)
         with pytest.raises(TargetError, match="was started without proxies, so it cannot CutLink"):
             cluster.perform(CutLink(1, 1))
     finally:

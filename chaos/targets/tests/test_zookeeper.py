@@ -13,7 +13,7 @@ import pytest
 from chaos.targets import parse_target, zookeeper
 from chaos.targets.clusters import layout
 from chaos.targets.clusters.node import LocalNode
-from chaos.targets.tests.test_apache import create_topic, read, send
+from chaos.targets.tests.test_apache import keeps_what_it_acknowledged_through_a_kill
 from chaos.targets.zookeeper import ApacheOnZooKeeper, ZooKeeperCluster, asked
 from chaos.values.faults import CutLink, Kill, Pause
 from chaos.values.protocols import TargetError
@@ -136,14 +136,7 @@ def test_one_broker_keeps_what_it_acknowledged_through_a_kill(tmp_path: Path) ->
     cluster = parse_target("apache:3.9-zookeeper").start(tmp_path, 1, {"num.partitions": "3"})
     assert isinstance(cluster, ZooKeeperCluster)
     try:
-        create_topic(cluster)
-        assert send(cluster, "a", "b") == [0, 1]
-        assert cluster.perform(Kill("leader")).nodes == (1,)
-        assert not cluster.alive()
-        cluster.restart()
-        assert cluster.alive()
-        assert send(cluster, "c") == [2]
-        assert read(cluster, 3) == ["a", "b", "c"]
+        keeps_what_it_acknowledged_through_a_kill(cluster)
         cluster.collect(tmp_path / "kept")
     finally:
         cluster.stop()

@@ -287,8 +287,9 @@ def fetch_once(quorum: Quorum, node: int) -> Generator[Any, Any, bool]:
 
 
 def fetch_snapshot(quorum: Quorum, leader: int, id: SnapshotId) -> Generator[Any, Any, bool]:
-    """Fetch a snapshot part by part, and go on from its end. Return whether that has succeeded; if
-    not, the parts are dropped, and the next fetch of the log begins again (KIP-630)."""
+    """Fetch a snapshot part by part, and go on from its end. Return whether that has succeeded. If
+    not, drop the parts, or set a damaged snapshot aside and report it; the next fetch of the log
+    begins again (KIP-630)."""
     snapshots = quorum.log.snapshots
     unfinished = snapshots.create(id)
     try:

@@ -201,7 +201,9 @@ def _read_record(buffer: bytes, position: int) -> tuple[Record, int]:
     size, position = read_varint(buffer, position)
     end = position + size
     if size < 0 or end > len(buffer):
-        raise CorruptRecord(f"size {size} does not fit into the {len(buffer)} bytes of the batch")
+        raise CorruptRecord(
+            f"size {size} does not fit into the {len(buffer) - position} bytes that are left"
+        )
     attributes = buffer[position]
     timestamp_delta, position = read_varint(buffer, position + 1, 63)
     offset_delta, position = read_varint(buffer, position)
