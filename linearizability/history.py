@@ -43,6 +43,7 @@ from linearizability.files.sound_rows import check_rows
 from linearizability.files.unreadable import require_regular, shown
 from linearizability.schema import (
     COLUMNS,
+    NO_GENERATION,
     PARTITION,
     REQUIRED,
     ROW_GROUP_ROWS,
@@ -57,6 +58,7 @@ from linearizability.schema import (
 
 __all__ = [
     "COLUMNS",
+    "NO_GENERATION",
     "PARTITION",
     "REQUIRED",
     "ROW_GROUP_ROWS",

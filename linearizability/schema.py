@@ -15,6 +15,10 @@ begin, and producers and members record their ids and partitions."""
 ROW_GROUP_ROWS = 512 * 1024
 
 
+NO_GENERATION = -1
+"""The generation of a commit that names no member."""
+
+
 class F(StrEnum):
     """The kind of operation of a row (column `f`)."""
 
@@ -76,7 +80,7 @@ COLUMNS: Mapping[str, tuple[Any, str]] = {
     "replica": (pl.Int32, "replica that a raw read was taken from"),
     "group": (pl.String, "consumer group"),
     "member_id": (pl.String, "member of the group"),
-    "generation": (pl.Int32, "generation or member epoch"),
+    "generation": (pl.Int32, "generation or member epoch; -1 on a commit that names no member"),
     "transactional_id": (pl.String, "transactional.id of the producer"),
     "txn": (pl.Int64, "number of the transaction, unique in the run"),
     "isolation": (pl.String, "read_committed or read_uncommitted (polls)"),

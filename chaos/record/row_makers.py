@@ -52,7 +52,7 @@ from chaos.values.protocols import (
     Send,
     Subscribe,
 )
-from linearizability.history import F
+from linearizability.history import NO_GENERATION, F
 
 Columns = dict[str, Any]
 """Column -> a list with one value per row, or one value that all rows share."""
@@ -206,7 +206,7 @@ def _commit_position(
     places = [(topic, partition) for topic, partition, _ in positions]
     offsets = [offset for _, _, offset in positions]
     count, columns = _positions(operation.group, places, offsets, completion)
-    return count, columns | _membership(operation.member)
+    return count, columns | (_membership(operation.member) or {"generation": NO_GENERATION})
 
 
 def _delete_positions(

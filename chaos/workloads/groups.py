@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Generator, Iterator, Mapping, Sequence
+from dataclasses import replace
 from random import Random
 
 from chaos.values.operations import CommitPosition, FetchPositions, Idle, Membership
@@ -39,6 +41,11 @@ POLLS_PER_LIFE = 100
 member comes and goes within half a minute."""
 
 
+LIFE_S = 5.0, 15.0
+"""The shortest and the longest time in seconds between a member's first records and its end, if its
+polls do not end it before: polls that are slow, or full, must not let a member outlast the run."""
+
+
 class _Eras:
     """The alternating times of a process in which members come and go ("restless") or stay
     ("calm"), beginning at the end of its first operation."""
@@ -54,6 +61,11 @@ class _Eras:
         if self._begun_s is None:
             self._begun_s = self._now_s
         return completion
+
+    @property
+    def now_s(self) -> float:
+        """The end of the last operation, in seconds."""
+        return self._now_s
 
     @property
     def calm_s(self) -> float:
@@ -129,19 +141,23 @@ class _Groups:
 
     def _be_members(self, process: int, rng: Random) -> Generator[Operation, Completion, None]:
         """Yield the operations of one group member after another, perhaps with sends between two of
-        them. Each leaves or crashes, but only in a restless time (`_Eras`). The last process's
-        member also crashes SETTLED_S into a calm time; the process then sends until it is over."""
+        them. Each leaves or crashes after its number of polls, or LIFE_S after its first records,
+        but only in a restless time (`_Eras`). The last process's member also crashes SETTLED_S into
+        a calm time; the process then sends until it is over."""
         commits_itself, is_deserter = self._commits_itself(process), process == self.processes - 1
         meanwhile = send_for_ever(self.name, self.partitions, process, rng)
         eras = _Eras()
         while True:
             polls = rng.randint(self.polls_per_life // 2, self.polls_per_life * 3 // 2)
             crashes = rng.random() < self.crash_share
+            life_s, ends_s = rng.uniform(*LIFE_S), math.inf
             yield from self._ask(rng)
             completion = eras.noted((yield Subscribe((self.name,))))
             absent_after = polls - rng.randrange(self.polls_per_life // 2)
             absent_after = absent_after if rng.random() < self.absent_share else -1
-            while (polls > 0 or eras.calm_s > 0) and not completion.broken:
+            while eras.calm_s > 0 or (polls > 0 and eras.now_s < ends_s):
+                if completion.broken:
+                    break
                 if is_deserter and eras.calm_s > SETTLED_S:
                     crashes = True
                     break
@@ -154,6 +170,8 @@ class _Groups:
                 # Full polls do not wait: if they counted, a backlog would shorten memberships.
                 is_full = len(completion.records) == self.records_per_poll_max
                 polls -= not is_full and eras.calm_s < 0
+                if completion.records:
+                    ends_s = min(ends_s, eras.now_s + life_s)
                 has_read = completion.outcome is Outcome.OK and completion.records
                 if commits_itself and has_read and rng.random() < self.commit_share:
                     completion = eras.noted((yield CommitOffsets()))
@@ -240,7 +258,8 @@ class GroupPositions(ClassicGroups):
     process commits once more as the member that it was before it left or crashed: a zombie, which
     must be refused once its group has removed or replaced it (OffsetCommit: generation; KIP-345: a
     replaced process; KIP-848: member epoch). Also, a living member repeats an old commit: from its
-    current generation it must set the group back, from an earlier one it must be refused.
+    current generation it must set the group back, from an earlier one it must be refused. A commit
+    that names no member, between two of a living one, must be refused (UNKNOWN_MEMBER_ID).
     """
 
     name = "groups-positions"
@@ -248,6 +267,9 @@ class GroupPositions(ClassicGroups):
     ask_share = 0.2
     zombie_share = 0.1
     repeat_share = 0.02
+    nobody_share = 0.02
+    """The share of polls after which a living member's commit is repeated in the name of no member,
+    and then in its own, which shows that it was alive."""
     past_share = 0.05
     """The share of polls after which a member repeats one of its commits from an earlier
     generation. It must be refused; under KIP-848, unless the member has had the partition ever
@@ -289,6 +311,9 @@ class GroupPositions(ClassicGroups):
             elif isinstance(operation, Poll) and rng.random() < self.repeat_share and old:
                 yield old
                 yield self._positions()
+            elif isinstance(operation, Poll) and rng.random() < self.nobody_share and current:
+                yield replace(current, member=None)
+                yield current
             elif isinstance(operation, Poll) and rng.random() < self.zombie_share and zombie:
                 yield zombie
             elif isinstance(operation, Poll) and rng.random() < self.past_share and past:

@@ -9,7 +9,7 @@ from typing import Any
 
 import polars as pl
 
-from linearizability.history import F, Type
+from linearizability.history import NO_GENERATION, F, Type
 from linearizability.ingest import DECIDED_BY
 
 RECORDS_MAX = 4
@@ -56,7 +56,10 @@ def in_words(operation: list[Row]) -> str:
     if len(operation) > RECORDS_MAX:
         what += f" and {len(operation) - RECORDS_MAX} more"
     group = f" in group {first['group']}" if first["group"] is not None else ""
-    group += f", generation {first['generation']}" if first["generation"] is not None else ""
+    if first["generation"] == NO_GENERATION:
+        group += ", in the name of no member"
+    elif first["generation"] is not None:
+        group += f", generation {first['generation']}"
     inside = f" in transaction {first['txn']}" if first["txn"] is not None else ""
     who = f"{first['op_id']}: process {first['process']}"
     decided = f", {first['detail']}" if decider(first) is not None else ""

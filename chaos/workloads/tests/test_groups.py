@@ -26,7 +26,7 @@ from chaos.values.protocols import (
     TargetError,
 )
 from chaos.workloads import WORKLOADS
-from chaos.workloads.groups import CALM_S, RESTLESS_S, SETTLED_S, GroupPositions
+from chaos.workloads.groups import CALM_S, LIFE_S, RESTLESS_S, SETTLED_S, GroupPositions
 
 GROUPS = ("groups", "groups-cooperative", "groups-consumer")
 OK = Completion(Outcome.OK)
@@ -95,6 +95,7 @@ def test_who_is_no_member_any_more_commits_again_as_the_member_that_it_was(
 ) -> None:
     """Its commits are the last of lives that are over; the instance is the same, if it has one."""
     monkeypatch.setattr(GroupPositions, "repeat_share", 0.0)
+    monkeypatch.setattr(GroupPositions, "nobody_share", 0.0)
     columns = {"member_id": "m-1", "generation": 3}
     committed = Completion(Outcome.OK, (Record("t", 2, None, 7),), columns=columns)
     workload = WORKLOADS[name]
@@ -124,11 +125,43 @@ def test_a_living_member_goes_back_to_its_first_commit_and_asks_where_the_group_
             columns = {"member_id": "m-1", "generation": 3}
             completion = Completion(Outcome.OK, (Record("t", 2, None, commits),), columns=columns)
         done.append(operations.send(completion))
-        if isinstance(done[-1], CommitPosition) and done[-1].offset >= first:
-            assert done[-1].offset == first
+        last = done[-1]
+        is_first = not isinstance(done[-2], CommitPosition)
+        if is_first and isinstance(last, CommitPosition) and last.member and last.offset >= first:
+            assert last.offset == first
             assert isinstance(operations.send(OK), FetchPositions)
             return
     pytest.fail("no living member repeated a commit")
+
+
+def test_a_commit_without_a_member_stands_between_two_of_a_living_one() -> None:
+    operations = WORKLOADS["groups-positions"].operations(MANUAL, Random(1))
+    columns = {"member_id": "m-1", "generation": 3}
+    committed = Completion(Outcome.OK, (Record("t", 2, None, 7),), columns=columns)
+    done = [next(operations)]
+    for _ in range(2_000):
+        done.append(operations.send(committed if isinstance(done[-1], CommitOffsets) else READ))
+    found = 0
+    for each, following in pairwise(done):
+        if isinstance(each, CommitPosition) and each.member is None:
+            assert following == replace(each, member=Membership("m-1", 3))
+            found += 1
+    assert found > 10
+
+
+@pytest.mark.parametrize("is_slow", [True, False])
+def test_lives_end_in_time_however_long_polls_take(is_slow: bool) -> None:
+    operations = WORKLOADS["groups"].operations(AUTO, Random(1))
+    done, now_s, joined_s = next(operations), 0.0, 0.0
+    lives = []
+    while now_s < RESTLESS_S:
+        if isinstance(done, Subscribe):
+            joined_s = now_s
+        elif isinstance(done, Leave | Crash):
+            lives.append(now_s - joined_s)
+        now_s += 1.0 if is_slow and isinstance(done, Poll) else 0.05
+        done = operations.send(replace(READ, now_s=now_s))
+    assert lives and max(lives) <= LIFE_S[1] + 2
 
 
 @pytest.mark.parametrize("name", ["groups-positions", "groups-consumer-positions"])

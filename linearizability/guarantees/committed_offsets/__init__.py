@@ -3,8 +3,9 @@
 OffsetFetch must return the position that the group committed last: not an older one, not one that
 was never committed, and not none. After a commit of a newer generation, a member of an older
 generation must not commit; nor must, within a generation, a member that was replaced under its
-`group.instance.id`. While a transaction that has sent offsets is open, OffsetFetch with
-`require_stable` must return none for them.
+`group.instance.id`, or, while a group has members, a client that names none of them. While a
+transaction that has sent offsets is open, OffsetFetch with `require_stable` must return none for
+them.
 """
 
 from linearizability.guarantees.about import DAY_MS, About, Family
@@ -17,6 +18,7 @@ ABOUT = About(
     claims=("OFF-1", "GRP-2"),
     kinds={
         "old-generation-commits": (Family.DELIVERY, "a member of an older generation committed"),
+        "commit-without-member": (Family.DELIVERY, "a commit without a member joined a live group"),
         "two-owners": (Family.DELIVERY, "two members of one generation committed in turn"),
         "undecided-for-ever": (Family.WAITING, "an offset stays undecided, though nothing is open"),
     },

@@ -35,6 +35,11 @@ def STARTS(offset: int | None, **more: Any) -> Row:
     return BEGINS(offset, asked="committed", asked_offset=offset, **MEMBER, **more)
 
 
+def NOBODY_COMMITS(offset: int, **more: Any) -> Row:
+    """Return a commit that names no member."""
+    return COMMITS(offset, generation=-1, **more)
+
+
 SUCCESSOR = {"generation": 2, "member_id": "n"}
 OWN = {"generation": 1, "member_id": "m"}
 
@@ -112,6 +117,24 @@ VALID: Valid = {
         [COMMITS(1), COMMITS(2), ASKS(1, final=False)]
     ),
     "each commit has a newer generation": [COMMITS(1, generation=1), COMMITS(2, generation=2)],
+    "commits that name no member, before the first and after the last member": [
+        NOBODY_COMMITS(1),
+        COMMITS(2, **OWN),
+        COMMITS(3, **OWN),
+        NOBODY_COMMITS(4),
+    ],
+    "a commit that names no member, between two members": (
+        [COMMITS(1, **OWN), NOBODY_COMMITS(2), COMMITS(3, **SUCCESSOR)]
+    ),
+    "a commit that names no member, and overlaps the member's": (
+        [COMMITS(1, **OWN, t_complete_ns=25), NOBODY_COMMITS(2), COMMITS(3, **OWN)]
+    ),
+    "a commit that names no member is refused": (
+        [COMMITS(1, **OWN), NOBODY_COMMITS(2, type="fail"), COMMITS(3, **OWN)]
+    ),
+    "a group is deleted, and a member with the same name comes back": (
+        [COMMITS(1, **OWN), COMMITS(None), NOBODY_COMMITS(2), COMMITS(3, **OWN)]
+    ),
     "the group was deleted, and its generations begin with 1 again": (
         [COMMITS(2, generation=5), COMMITS(None), COMMITS(1, generation=1), ASKS(1)]
     ),
@@ -311,6 +334,10 @@ INVALID: Invalid = {
             COMMITS(3, generation=1, member_id="m"),
         ],
         [("two-owners", (1, 2))],
+    ),
+    "a commit that names no member is accepted between two commits of a member": (
+        [COMMITS(1, **OWN), NOBODY_COMMITS(2), COMMITS(3, **OWN)],
+        [("commit-without-member", (0, 1, 2))],
     ),
     "OffsetFetch returns no offset although one is committed": (
         [COMMITS(1), ASKS(None)],

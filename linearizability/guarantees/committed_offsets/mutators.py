@@ -3,7 +3,7 @@
 import json
 from random import Random
 
-from linearizability.history import F
+from linearizability.history import NO_GENERATION, F
 from linearizability.self_test.clause import Clauses, by
 from linearizability.self_test.lookup import (
     NOT_OURS,
@@ -107,6 +107,22 @@ def _in_turn(told: list[Row], place: Row, at_ns: int) -> list[Row]:
         _of_nobody(F.COMMIT_OFFSETS) | place | time | row
         for row, time in zip(told, late, strict=True)
     ]
+
+
+def commit_without_a_member(rows: list[Row], rng: Random) -> list[Row] | None:
+    """Plant an anomaly: after the end of the run a member commits twice in a new generation, and a
+    commit that names no member is accepted in between."""
+    commits = [r for r in rows if r["f"] == F.COMMIT_OFFSETS and r["type"] == "ok"]
+    if not commits:
+        return None
+    victim = rng.choice(commits)
+    place = {column: victim[column] for column in ("topic", "partition", "group")}
+    offset = {"offset": 1 + max(row.get("offset") or 0 for row in rows)}
+    newest = max(row.get("generation") or 0 for row in rows)
+    own: Row = {"generation": newest + 1, "member_id": "only"} | offset
+    nobody: Row = {"generation": NO_GENERATION, "member_id": None} | offset
+    told = [own, nobody, own]
+    return [*rows, *_in_turn(told, place, over_ns(rows) + 1)]
 
 
 def commit_after_a_successor(rows: list[Row], rng: Random) -> list[Row] | None:
@@ -269,6 +285,9 @@ CLAUSES: Clauses = {
     ),
     "a commit of unknown outcome takes effect although its generation was over": by(
         "unexplained-offset", take_effect_though_fenced
+    ),
+    "a commit that names no member is accepted while the group has one": by(
+        "commit-without-member", commit_without_a_member
     ),
     "a member commits after its successor within a generation": by(
         "two-owners", commit_after_a_successor

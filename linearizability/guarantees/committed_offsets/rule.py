@@ -18,6 +18,7 @@ from linearizability.guarantees.committed_offsets.generations import (
     of_replaced_owners,
 )
 from linearizability.guarantees.committed_offsets.latest import OF_GROUP, with_largest
+from linearizability.guarantees.committed_offsets.memberless import WITHOUT_MEMBER, beside_a_member
 from linearizability.guarantees.committed_offsets.undecided import (
     FETCHED,
     UNSTABLE,
@@ -41,6 +42,7 @@ MAY_BE_OLD_NS = 60 * 1_000_000_000
 UNEXPLAINED, OLD_GENERATION = "unexplained-offset", "old-generation-commits"
 FORGOTTEN, TWO_OWNERS = "forgotten-offset", "two-owners"
 UNDECIDED, HANGING = "told-while-undecided", "undecided-for-ever"
+MEMBERLESS = "commit-without-member"
 TOO_LATE = "commit-took-effect-late"
 ARRIVES_NS = 60 * 1_000_000_000
 """The nanoseconds after its end in which a commit of unknown outcome may still reach the
@@ -73,6 +75,9 @@ class CommittedOffsets(Checker):
     - `two-owners`: within one generation, member A committed for a partition, then B, then A again.
       A partition has one owner in a generation; only a restarted process with the same
       `group.instance.id` may replace the owner, and then for ever (KIP-345).
+    - `commit-without-member`: a commit that names no member (generation -1) was accepted between
+      two commits of one member in one generation, so while the group had that member
+      (UNKNOWN_MEMBER_ID).
     - `told-while-undecided`: an answer to a request with `require_stable` came while a transaction
       was open whose offsets had been accepted and which was committed later. Until its commit is
       requested, OffsetFetch must not return an offset.
@@ -94,7 +99,7 @@ class CommittedOffsets(Checker):
 
     Source: KIP-447 (require_stable); KIP-496; KIP-229; OffsetFetchResponse.json, CommittedOffset;
     OffsetCommitRequest.json, GenerationIdOrMemberEpoch. Counted: answers, and accepted commits
-    whose generation is known.
+    whose generation is known or that name no member.
     """
 
     name: ClassVar[str] = "committed_offsets"
@@ -134,14 +139,6 @@ class CommittedOffsets(Checker):
         is_late = pl.col("commit_op").is_not_null()
         kind = pl.when(is_none).then(pl.lit(FORGOTTEN)).otherwise(pl.lit(UNEXPLAINED))
         kind = pl.when(is_late).then(pl.lit(TOO_LATE)).otherwise(kind)
-        late = of_older_generations(events)
-        again = of_replaced_owners(events)
-        owners = pl.format(
-            "group {}, generation {}: one member committed an offset, then another member did, "
-            "then the first one again; one of the two should have been fenced",
-            "group",
-            "generation",
-        )
         hasty = pl.format(
             "group {} fetched a committed offset while transaction {} could still change it",
             "group",
@@ -153,30 +150,55 @@ class CommittedOffsets(Checker):
             "group",
             "txn",
         )
-        accepted = pl.format(
-            "an offset commit in generation {} of group {} was accepted although generation {} had "
-            "begun",
-            "generation",
-            "group",
-            "newest",
-        )
         return pl.concat(
             [
                 describe(found, KEY, kind, ["op_id", "last_op", "commit_op"], message, "broker"),
-                describe(late, KEY, OLD_GENERATION, ["op_id", "newest_op"], accepted, "broker"),
+                *wrongly_accepted(events),
                 describe(
                     while_undecided(events), KEY, UNDECIDED, ["op_id", "send_op"], hasty, "broker"
                 ),
                 describe(
                     undecided_for_ever(events), KEY, HANGING, ["op_id", "send_op"], stuck, "broker"
                 ),
-                describe(again, KEY, TWO_OWNERS, ["op_id", "other_op"], owners, "broker"),
             ]
         )
 
     def checked(self, events: pl.LazyFrame) -> pl.LazyFrame:
-        judged = [answers(events), events.filter(UNSTABLE | OF_GENERATION)]
+        judged = [answers(events), events.filter(UNSTABLE | OF_GENERATION | WITHOUT_MEMBER)]
         return pl.concat([rows.select(checked=pl.len().cast(pl.Int64)) for rows in judged]).sum()
+
+
+def wrongly_accepted(events: pl.LazyFrame) -> list[pl.LazyFrame]:
+    """Return the anomalies of commits that their coordinator should have refused: by members of
+    older generations, by replaced owners, and in the name of no member of a group that has some."""
+    late = of_older_generations(events)
+    again = of_replaced_owners(events)
+    without = beside_a_member(events)
+    owners = pl.format(
+        "group {}, generation {}: one member committed an offset, then another member did, "
+        "then the first one again; one of the two should have been fenced",
+        "group",
+        "generation",
+    )
+    nobody = pl.format(
+        "an offset commit that names no member was accepted although group {} had member {} in "
+        "generation {}",
+        "group",
+        "member_id",
+        "generation",
+    )
+    accepted = pl.format(
+        "an offset commit in generation {} of group {} was accepted although generation {} had "
+        "begun",
+        "generation",
+        "group",
+        "newest",
+    )
+    return [
+        describe(late, KEY, OLD_GENERATION, ["op_id", "newest_op"], accepted, "broker"),
+        describe(again, KEY, TWO_OWNERS, ["op_id", "other_op"], owners, "broker"),
+        describe(without, KEY, MEMBERLESS, ["op_id", "before_op", "after_op"], nobody, "broker"),
+    ]
 
 
 def answers(events: pl.LazyFrame) -> pl.LazyFrame:

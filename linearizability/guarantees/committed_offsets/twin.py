@@ -114,7 +114,7 @@ def committed_offsets(rows: list[Row]) -> Found:
             newest = sorted(late, key=lambda r: r["op_id"])[-1:]
             kind = "commit-took-effect-late" if newest else kind
             found.add((kind, operations(fetch, *last, *newest), fetch["place"]))
-    return found | _old_generations(rows) | _two_owners(rows)
+    return found | _old_generations(rows) | _two_owners(rows) | _without_member(rows)
 
 
 def _is_sent_before(commit: Row, as_of_ns: int) -> bool:
@@ -174,6 +174,30 @@ def _two_owners(rows: list[Row]) -> Found:
         other = min(others, key=_by_answer, default=None)
         if other is not None and other["t_complete_ns"] < commit["t_invoke_ns"]:
             found.add(("two-owners", operations(commit, other), commit["place"]))
+    return found
+
+
+def _without_member(rows: list[Row]) -> Found:
+    found: Found = set()
+    by_members = [r for r in _commits_of_generations(rows) if r["member_id"] is not None]
+    for commit in rows:
+        is_accepted = (commit["f"], commit["type"]) == ("commit_offsets", "ok")
+        known = None not in (commit["offset"], commit["group"], commit["t_complete_ns"])
+        if not is_accepted or not known or commit["txn"] is not None or commit["generation"] != -1:
+            continue
+        own = [r for r in by_members if all(r[c] == commit[c] for c in ("place", "group"))]
+        before = [r for r in own if r["t_complete_ns"] < commit["t_invoke_ns"]]
+        after = [r for r in own if r["t_invoke_ns"] > commit["t_complete_ns"]]
+        if not before or not after:
+            continue
+        last = max(before, key=_by_answer)
+        following = min(after, key=lambda r: (r["t_invoke_ns"], r["op_id"]))
+        same = ("member_id", "generation")
+        is_one = all(last[c] == following[c] for c in same)
+        if is_one and not _is_deleted_between(rows, last, following):
+            found.add(
+                ("commit-without-member", operations(commit, last, following), commit["place"])
+            )
     return found
 
 

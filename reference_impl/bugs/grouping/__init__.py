@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from reference_impl.bugs.bug import Bug, Kind
+from reference_impl.bugs.grouping.accept_commits_of_nobody import AcceptCommitsOfNobody
 from reference_impl.bugs.grouping.accept_old_generations import AcceptOldGenerations
 from reference_impl.bugs.grouping.accept_old_generations_in_transactions import (
     AcceptOldGenerationsInTransactions,
@@ -143,6 +144,9 @@ GROUPING_BUGS: dict[str, Bug] = {
         ("committed_offsets", "exactly_once"),
         workload="transform",
         cases="test_a_member_commits_in_its_generation",
+    ),
+    "accept-commits-of-nobody": Bug(
+        AcceptCommitsOfNobody, Kind.RARE, ("committed_offsets",), workload="groups-positions"
     ),
     "accept-old-generations": Bug(
         AcceptOldGenerations, Kind.SHOWN, ("committed_offsets",), workload="groups-positions"

@@ -42,11 +42,11 @@ def check_classic_commit(rules: Rules, group: ClassicGroup, committer: Committer
         raise Refused(ErrorCode.COORDINATOR_NOT_AVAILABLE)
     if committer.epoch < 0 and group.state is State.EMPTY:
         return  # a consumer that assigns partitions to itself, or an admin client
-    if not committer.is_nobody:
+    if committer.is_nobody:
+        rules.check_names_member(committer)
+    else:
         rules.check_committing_member(group, committer)
         rules.check_generation(group, committer)
-    elif not committer.in_transaction:
-        raise Refused(ErrorCode.UNKNOWN_MEMBER_ID)
     if group.state is State.COMPLETING_REBALANCE and not committer.in_transaction:
         # The member knows the new generation, but not yet whether the partition is still its own.
         raise Refused(ErrorCode.REBALANCE_IN_PROGRESS)

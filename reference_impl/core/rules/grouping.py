@@ -116,6 +116,16 @@ class Grouping:
         """
         return commit
 
+    def check_names_member(self, committer: Committer) -> None:
+        """Raise Refused(UNKNOWN_MEMBER_ID) for a commit that names no member although the group has
+        some: it could overwrite the position of a partition's owner. Allow it to transactional
+        producers from before KIP-447, which name none.
+
+        Source: ClassicGroup.java, ConsumerGroup.java (validateOffsetCommit).
+        """
+        if not committer.in_transaction:
+            raise Refused(ErrorCode.UNKNOWN_MEMBER_ID)
+
     def check_committing_member(self, group: ClassicGroup, committer: Committer) -> None:
         """Raise Refused unless the committer is a current member that no newer instance has
         replaced under its group.instance.id (KIP-345)."""

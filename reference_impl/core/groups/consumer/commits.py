@@ -26,7 +26,8 @@ def check_commit(
     transaction whose producer names no member."""
     if committer.epoch < 0 and not group.members:
         return  # a consumer that assigns partitions to itself, or an admin client
-    if committer.in_transaction and committer.is_nobody:
+    if committer.is_nobody:
+        rules.check_names_member(committer)
         return
     member = group.member(committer.member_id)
     speaks_new_protocol = member.classic is None and not committer.in_transaction
