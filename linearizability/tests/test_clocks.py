@@ -180,3 +180,34 @@ def test_no_clock_explains_a_transaction_that_stays_open_after_its_end() -> None
     later = {"t_invoke_ns": 10**12 + 70 * 10**9, "t_complete_ns": 10**12 + 70 * 10**9}
     found = said([*rows, read | LATE, read | later], "hanging_transactions")
     assert found[0] is Validity.INVALID
+
+
+SENT_AT_30_S = {"t_invoke_ns": 30 * 10**9, "t_complete_ns": 31 * 10**9}
+STAMPED = {"timestamp_type": "append", "leader_epoch": 0}
+WENT_BACK = [
+    RAW(1, 0, timestamp_ms=9_000, **STAMPED, **LATE),
+    RAW(2, 1, timestamp_ms=8_000, **STAMPED, **LATE),
+]
+"""The final read of two records: the second has an append time that is a second lower."""
+
+
+def ahead(by_ms: int) -> list[Row]:
+    """Return a fault that sets clocks ahead at second 28, and the heal at second 32."""
+    moved = fault("ClockJump", by_ms=by_ms) | {"t_invoke_ns": 28 * 10**9}
+    return [moved, HEAL | {"t_invoke_ns": 32 * 10**9, "t_complete_ns": 33 * 10**9}]
+
+
+def test_an_append_time_that_goes_back_with_the_clock_is_unknown() -> None:
+    sent = [S(1, 0, **SENT_AT_30_S), S(2, 1, t_invoke_ns=34 * 10**9, t_complete_ns=35 * 10**9)]
+    validity, _ = said([*ahead(1_000), *sent, *WENT_BACK], "timestamp_types")
+    assert validity is Validity.UNKNOWN
+
+
+@pytest.mark.parametrize(("by_ms", "sent_at_s"), [(800, 30), (1_000, 43)])
+def test_an_append_time_goes_back_further_or_later_than_the_clock(
+    by_ms: int, sent_at_s: int
+) -> None:
+    at_ns = sent_at_s * 10**9
+    sent = [S(value, value - 1, t_invoke_ns=at_ns, t_complete_ns=at_ns + 1) for value in (1, 2)]
+    validity, _ = said([*ahead(by_ms), *sent, *WENT_BACK], "timestamp_types")
+    assert validity is Validity.INVALID

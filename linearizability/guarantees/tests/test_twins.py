@@ -34,7 +34,7 @@ KEY = {
     "key": st.sampled_from([None] * 7 + ["j", "k", "k"]),
     "tombstone": st.sampled_from([None, False, False, False, True]),
     "checksum": st.sampled_from([None] * 5 + [1, 1, 1, 2]),
-    "timestamp_ms": st.sampled_from([None] * 5 + [0, 0, 0, 5]),
+    "timestamp_ms": st.sampled_from([None] * 5 + [0, 0, 0, 5, 300]),
     "timestamp_type": st.sampled_from([None, None, "create", "create", "create", "append"]),
 }
 EPOCH = {

@@ -35,6 +35,8 @@ class Cleaner:
         choices = COMPACTED if self.compacts else [*KEPT, *DELETED_BY_TIME_OR_SIZE]
         self.settings = rng.choice(choices)
         self.tombstone_share = rng.choice([0.0, 0.05, 0.1])
+        self.stamps_appends = False
+        """Whether the topic's brokers set the timestamps (message.timestamp.type=LogAppendTime)."""
         self._dresses: dict[int | None, Dress] = {None: Dress()}
 
     @property
@@ -44,7 +46,8 @@ class Cleaner:
 
     @property
     def text(self) -> str:
-        return json.dumps(self.settings | {"message.timestamp.type": "CreateTime"})
+        kind = "LogAppendTime" if self.stamps_appends else "CreateTime"
+        return json.dumps(self.settings | {"message.timestamp.type": kind})
 
     def dress(self, value: int | None) -> Dress:
         """Return a record's key, and whether it is a tombstone: chosen at random once, and then the

@@ -52,6 +52,7 @@ class World:
         self.tells_contents = Random(f"{seed}:contents").random() < 0.5
         """Whether the recorder writes checksums and timestamps of records, as it does since version
         2."""
+        self.cleaner.stamps_appends = Random(f"{seed}:stamps").random() < 0.3
 
     def dress(self, value: int | None) -> Dress:
         return self.cleaner.dress(value)
@@ -149,7 +150,7 @@ class World:
             **self.dress(entry.value)._asdict(),
         }
         if contents := self.contents(entry.value):
-            row |= contents | {"timestamp_ms": entry.value, "timestamp_type": "create"}
+            row |= contents | self._times(offset, entry)
         if entry.control is not None:
             row["_txn"] = entry.txn
         if client == RAW:
@@ -161,3 +162,12 @@ class World:
                 "leader_epoch": entry.leader_epoch,
             }
         return row
+
+    def _times(self, offset: int, entry: Entry) -> Row:
+        """Return the record's timestamp and its type. Append times never go back by more than 60 ms
+        within a leader epoch; the next leader's clock may be behind."""
+        if not self.cleaner.stamps_appends:
+            return {"timestamp_ms": entry.value, "timestamp_type": "create"}
+        clock_ms = 20_000 - 3_000 * (entry.leader_epoch % 5)
+        corrected_ms = offset * 7 % 4 * 20
+        return {"timestamp_ms": clock_ms + offset - corrected_ms, "timestamp_type": "append"}

@@ -22,6 +22,7 @@ from reference_impl.bugs.producing.match_last_sequences import MatchLastSequence
 from reference_impl.bugs.producing.remember_newest_batch import RememberNewestBatch
 from reference_impl.bugs.producing.reuse_producer_ids import ReuseProducerIds
 from reference_impl.bugs.producing.round_times import RoundTimes
+from reference_impl.bugs.producing.stamp_cached_times import StampCachedTimes
 from reference_impl.bugs.producing.stamp_first_epoch import StampFirstEpoch
 
 __all__ = ["PRODUCING_BUGS"]
@@ -38,6 +39,12 @@ PRODUCING_BUGS: dict[str, Bug] = {
         Kind.RECORD,
         ("timestamp_types",),
         workload="appends-mixed",
+        config={"log.message.timestamp.type": "LogAppendTime"},
+    ),
+    "stamp-cached-times": Bug(
+        StampCachedTimes,
+        Kind.RECORD,
+        ("timestamp_types",),
         config={"log.message.timestamp.type": "LogAppendTime"},
     ),
     "drop-headers-in-recompression": Bug(
