@@ -53,6 +53,8 @@ class F(StrEnum):
     # or sent a heartbeat; fail: the coordinator answered that it is not a member
     LEAVE = "leave"  # the member was closed
     CRASH = "crash"  # the member is gone without a word
+    TRY_READ = "try_read"  # this process tried to read on from `asked_offset` (null: the log
+    # start), after a final read had failed; `node`: the leader that it asked, null without one
     NEMESIS = "nemesis"  # a fault was applied or healed (`detail`: JSON of the fault)
 
 
@@ -152,14 +154,15 @@ COLUMNS: Mapping[str, tuple[Any, str]] = {
         "epoch: a producer asked to continue after its own epoch (init_producer); answered or "
         "refused: what the same leader did with a fetch of asked_offset, below the log start "
         "that it had just answered (delete_records); joining: another member had asked to join "
-        "the classic group and was not answered yet (heartbeat)",
+        "the classic group and was not answered yet (heartbeat); answered or silent: what the node "
+        "did with another request right after this one had failed (try_read)",
     ),
     "asked_offset": (
         pl.Int64,
         "the requested offset or timestamp, or the committed offset "
         "that the group's coordinator answered (position), or the producer's epoch "
-        "(init_producer), or the offset that was fetched (delete_records), or the milliseconds "
-        "since the other member asked to join (heartbeat)",
+        "(init_producer), or the offset that was fetched (delete_records, try_read), or the "
+        "milliseconds since the other member asked to join (heartbeat)",
     ),
     "settings": (
         pl.String,

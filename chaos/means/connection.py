@@ -33,6 +33,9 @@ class WireError(OSError):
     """Raised for no answer, an error, or an answer that is not valid Kafka. The message is one
     sentence."""
 
+    answered: str | None = None
+    """Kafka's name of the error that was answered, or None if there was no such answer."""
+
 
 async def connected(world: World, address: Address, timeout_s: float) -> Connection:
     """Return a new connection to the broker. Raise WireError if it cannot be established."""

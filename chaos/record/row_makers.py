@@ -34,6 +34,7 @@ from chaos.values.operations import (
     SendOffsets,
     SendOldMarker,
     Supersede,
+    TryRead,
 )
 from chaos.values.protocols import (
     Abort,
@@ -349,6 +350,7 @@ MAKERS: dict[type[Operation], Maker] = {
     DeleteRecords: _one_row(F.DELETE_RECORDS, "topic", "partition", "offset"),
     ReadLatest: _read_latest,
     AskEnds: _one_row(F.POLL, "topic", "partition"),
+    TryRead: _one_row(F.TRY_READ, "topic", "partition"),
     CommitPosition: _commit_position,
     DeletePositions: _delete_positions,
     FetchPositions: _fetch_positions,

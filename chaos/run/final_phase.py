@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Protocol
 
+from chaos.run.unread import try_unread, unread_in
 from chaos.run.workers import Actor, Shared
 from chaos.values.protocols import (
     ClientFactory,
@@ -67,9 +68,10 @@ async def read_finally(
     """Perform every final operation, each by a new logical process; note a problem of the run for
     each that does not succeed. If a read_committed read is one of these, an open transaction may
     have held it up: read its partitions again by the raw client when every transaction must have
-    ended (OVERDUE_S), unless the run is abandoned before."""
+    ended (OVERDUE_S), unless the run is abandoned before. Try the partitions again that some read
+    did not read to the end (`unread`)."""
     overdue_at, held_up = shared.world.monotonic() + OVERDUE_S, None
-    number = 0
+    number, unread = 0, list[tuple[str, int]]()
     for number, (settings, operation) in enumerate(workload.final_operations()):
         raw = isinstance(operation, ReadAll) and operation.raw
         actor = Actor(
@@ -88,10 +90,14 @@ async def read_finally(
                 " succeed: "
                 f"{completion.detail or completion.error}"
             )
-            if isinstance(operation, ReadAll) and operation.isolation is Isolation.READ_COMMITTED:
-                held_up = operation
+            if isinstance(operation, ReadAll):
+                unread += unread_in(completion) if completion.records else operation.partitions
+                if operation.isolation is Isolation.READ_COMMITTED:
+                    held_up = operation
         elif completion.detail:
             shared.note(completion.detail)
+    if unread:
+        await try_unread(shared, unread, raw_factory, workload.processes + number + 2)
     if held_up is not None and not await shared.abandoned.wait(
         max(0.0, overdue_at - shared.world.monotonic())
     ):

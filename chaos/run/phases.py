@@ -17,6 +17,7 @@ from typing import Protocol
 from chaos.run.final_phase import HealthCheck, await_recovery, read_finally
 from chaos.run.first_phase import record_topics, replicated
 from chaos.run.tasks import Tasks
+from chaos.run.unread import try_unread
 from chaos.run.workers import FaultPerformer, Shared, act
 from chaos.values.faults import Heal
 from chaos.values.protocols import ClientFactory, Cluster, Nemesis, TopicSpec, Workload
@@ -146,13 +147,15 @@ class Phases:
         )
 
     async def read(self) -> None:
-        """Perform the final operations. If a partition has no leader to read from, perform none and
-        note that as a problem of the run."""
-        topics, means = self._workload.topics(), self._means
+        """Perform the final operations. If a partition has no leader to read from, perform none,
+        note that as a problem of the run, and try to read each partition (`unread`)."""
+        topics, means, shared = self._workload.topics(), self._means, self._shared
         if reason := await means.admin.why_not_well(topics, means.brokers, True):
-            self._shared.problem(f"nothing could be read at the end: {reason}")
+            shared.problem(f"nothing could be read at the end: {reason}")
+            places = [(topic.name, number) for topic in topics for number in range(topic.made)]
+            await try_unread(shared, places, means.raw_clients, self._workload.processes)
         else:
-            await read_finally(self._shared, self._workload, means.clients, means.raw_clients)
+            await read_finally(shared, self._workload, means.clients, means.raw_clients)
 
     async def stop(self, timeout_s: float) -> None:
         """Tell every task that still runs to end, and wait for them, at most for timeout_s. Before,

@@ -25,6 +25,7 @@ from chaos.values.operations import (
     SeekToTime,
     SendOffsets,
     Supersede,
+    TryRead,
 )
 from chaos.values.protocols import (
     Abort,
@@ -276,7 +277,7 @@ def _topics_of(operation: Operation, assigned: Sequence[tuple[str, int]]) -> set
             return {operation.topic}
         case Poll():
             return {topic for topic, _ in assigned}
-        case Seek() | SeekToTime():
+        case Seek() | SeekToTime() | TryRead():
             return {operation.topic}
         case Assign() | ReadAll():
             return {topic for topic, _ in operation.partitions}

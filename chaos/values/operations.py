@@ -98,6 +98,16 @@ class AskEnds(Operation):
 
 
 @dataclass(frozen=True)
+class TryRead(Operation):
+    """Try to read a partition on from this offset (None: from its log start) to its end, once; only
+    the runner does this, with the raw client, when a final read has failed."""
+
+    topic: str
+    partition: int
+    offset: int | None = None
+
+
+@dataclass(frozen=True)
 class Membership:
     """The identity of a group member at its coordinator: member id and generation."""
 

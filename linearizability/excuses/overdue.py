@@ -17,7 +17,7 @@ import polars as pl
 from linearizability.bounds import NEVER
 from linearizability.checkers.base import IS_LEADER_ANSWER
 from linearizability.evidence.time_outs import SWEEP_NS, longest_of, time_outs_in
-from linearizability.excuses.faults import disturbed, faults_of, is_heal, name_of
+from linearizability.excuses.faults import LASTING, disturbed, faults_of, is_heal, name_of
 from linearizability.guarantees.retention import rule as retention
 from linearizability.history import PARTITION, Type
 from linearizability.plans import collect
@@ -88,6 +88,20 @@ KEEP_LOGS = frozenset(
 """Faults that take nothing from a log, even if the process ends: the kernel keeps what was
 written."""
 
+DAMAGE_FILES = frozenset(
+    {
+        "BitFlip",
+        "DiskDead",
+        "DiskFull",
+        "DiskReadOnly",
+        "FailedSync",
+        "FailedWrite",
+        "TornWrites",
+        "LostNames",
+    }
+)
+"""Faults after which a node may be unable to read a log, or may have given up its directory."""
+
 
 def _was_longer_ns(history: pl.LazyFrame, anomaly: Anomaly) -> int | None:
     """Return the time at which the last answer was requested that shows a longer log than the
@@ -138,6 +152,7 @@ OVERDUE: Mapping[tuple[str, str], Excuse] = {
     ("fencing", "superseded-producer"): Excuse(harmless=KEEP_LOGS),
     # A replica that was away while a tombstone came and went keeps what it removed, and may lead.
     ("compaction", "key-resurrected"): Excuse(),
+    ("readable_partitions", "unreadable-partition"): Excuse(NEVER, harmless=LASTING - DAMAGE_FILES),
 }
 """(checker, kind) of anomalies that exist only because a broker did not act in time, or did not
 know something -> the faults that excuse them."""

@@ -46,6 +46,7 @@ GUARANTEES = (
     "retention",
     "timestamp_types",
     "stale_reads",
+    "readable_partitions",
     "group_liveness",
     "delivery_semantics",
 )

@@ -8,6 +8,7 @@ import pytest
 
 from linearizability.engine.opinion import MAX_ANOMALIES
 from linearizability.guarantees.compaction.histories import BRIEF
+from linearizability.guarantees.readable_partitions.histories import REFUSED, TRIES
 from linearizability.guarantees.retention.histories import BY_SIZE, TIMED
 from linearizability.hand_written.rows import LOG, LOOK_UP, SAYS, SECOND_NS, TOPIC, WHOLE, P, Row, S
 from linearizability.history import F, frame
@@ -192,3 +193,20 @@ def test_what_else_was_found_stays() -> None:
     verdict = said(*rows, WHOLE(2, log_start=2, leader_epoch=0, **at(91)))
     assert verdict.validity is Validity.INVALID
     assert {each.kind for each in verdict.anomalies} == {"deleted-too-early"}
+
+
+@pytest.mark.parametrize(
+    ("name", "validity"),
+    [
+        ("Kill", Validity.INVALID),
+        ("PowerLoss", Validity.INVALID),
+        ("BitFlip", Validity.VALID),
+        ("FailedSync", Validity.VALID),
+    ],
+)
+def test_damaged_files_excuse_that_a_partition_cannot_be_read(
+    name: str, validity: Validity
+) -> None:
+    rows = [fault(name, 1), fault("Heal", 2), *TRIES(*[REFUSED] * 30, {"type": "ok"}, partition=1)]
+    rows += [row | {"t_invoke_ns": row["t_invoke_ns"] + 1} for row in TRIES(*[REFUSED] * 20)]
+    assert check_frame(frame(rows)).checkers["readable_partitions"].validity is validity

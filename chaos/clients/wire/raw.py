@@ -20,6 +20,7 @@ from dataclasses import replace
 from typing import Any
 
 from chaos.clients.wire.partition_read import PartitionRead
+from chaos.clients.wire.trial import Trial
 from chaos.clients.wire.wire_link import (
     EARLIEST,
     LATEST,
@@ -29,7 +30,7 @@ from chaos.clients.wire.wire_link import (
     check,
 )
 from chaos.means.connection import WireError
-from chaos.values.operations import AskEnds
+from chaos.values.operations import AskEnds, TryRead
 from chaos.values.protocols import ClientSettings, Completion, Operation, Outcome, ReadAll
 from chaos.world import World
 from reference_impl.wire import ApiKey, ErrorCode, Malformed, Struct, request_definition
@@ -48,8 +49,8 @@ NO_OFFSET = -1
 
 
 class RawClient:
-    """The client that reads by Fetch. `perform` takes ReadAll(raw=True) only, for the final phase;
-    an Operator calls its other methods."""
+    """The client that reads by Fetch. `perform` takes ReadAll(raw=True) and TryRead only, for the
+    final phase; an Operator calls its other methods."""
 
     name = "raw"
 
@@ -64,10 +65,13 @@ class RawClient:
     ) -> None:
         self._world = world
         self._cluster = WireCluster(world, bootstrap)
+        self._trial = Trial(world, bootstrap)
         self._nonce = nonce
         self._timeout_s, self._share_s, self._late_s = timeout_s, share_s, late_s
 
     async def perform(self, operation: Operation) -> Completion:
+        if isinstance(operation, TryRead):
+            return await self._trial.perform(operation)
         if not isinstance(operation, ReadAll):
             raise TypeError(f"the raw client reads whole partitions only, not {operation}")
         reads = [PartitionRead(topic, partition) for topic, partition in operation.partitions]
@@ -300,6 +304,7 @@ class RawClient:
 
     async def close(self) -> None:
         self._cluster.close()
+        self._trial.close()
 
 
 class RawFactory:

@@ -42,6 +42,8 @@ class PartitionState:
     leader_epoch: int
     replicas: tuple[int, ...]
     isr: tuple[int, ...]
+    offline: tuple[int, ...] = ()
+    """The replicas whose broker is gone, or whose disk has failed."""
 
     @property
     def followers(self) -> tuple[int, ...]:
@@ -246,6 +248,7 @@ def _state(partition: Struct) -> PartitionState:
         partition.leader_epoch,
         tuple(partition.replica_nodes),
         tuple(partition.isr_nodes),
+        tuple(getattr(partition, "offline_replicas", None) or ()),
     )
 
 
@@ -271,4 +274,6 @@ def kafka_name(code: int) -> str:
 def check(code: int, what: str) -> None:
     """Raise WireError if the code is not NONE. what: the request, for the message."""
     if code != 0:
-        raise WireError(f"{what}: {kafka_name(code)}")
+        error = WireError(f"{what}: {kafka_name(code)}")
+        error.answered = kafka_name(code)
+        raise error

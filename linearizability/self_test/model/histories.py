@@ -8,6 +8,7 @@ it, or nothing. Every such history must be judged valid, since the model breaks 
 from __future__ import annotations
 
 from collections.abc import Iterable
+from random import Random
 
 import polars as pl
 
@@ -24,6 +25,7 @@ from linearizability.self_test.model.consumers import (
 from linearizability.self_test.model.deletions import delete_beginnings, tell_settings
 from linearizability.self_test.model.processing import Inputs
 from linearizability.self_test.model.producers import plain_producer, transactional_producer
+from linearizability.self_test.model.trying import try_partitions
 from linearizability.self_test.model.watching import watch
 from linearizability.self_test.model.world import Row, World
 from linearizability.self_test.truth import stripped, with_outcomes, with_truth
@@ -73,6 +75,9 @@ def rows_with_truth(seed: int, turns: int = TURNS) -> list[Row]:
         _final_phase(world)
         ask_finally(world, coordinator)
         processing.ask_finally(world, inputs)
+        tries = Random(f"{seed}:tries")
+        if tries.random() < 0.7:
+            try_partitions(world, tries)
     world.end()
     rows = sorted(world.rows, key=lambda row: (row["op_id"], row["record_index"]))
     return with_outcomes(with_truth(rows, world.ends))

@@ -20,6 +20,7 @@ from reference_impl.bugs.reading.reset_past_start import ResetPastStart
 from reference_impl.bugs.reading.serve_undecided_records import ServeUndecidedRecords
 from reference_impl.bugs.reading.skip_large_batches import SkipLargeBatches
 from reference_impl.bugs.reading.skip_segment_tails import SkipSegmentTails
+from reference_impl.bugs.reading.stop_at_segments import StopAtSegments
 
 __all__ = ["READING_BUGS"]
 
@@ -36,6 +37,9 @@ READING_BUGS: dict[str, Bug] = {
         cases="test_an_offset_below_the_log_start",
     ),
     "reset-past-start": Bug(ResetPastStart, Kind.START, ("poll_skips",), workload="retention"),
+    "stop-at-segments": Bug(
+        StopAtSegments, Kind.LIVENESS, ("readable_partitions",), config={"log.roll.ms": "2000"}
+    ),
     "look-up-closed-segments": Bug(
         LookUpClosedSegments, Kind.START, ("poll_skips",), workload="seeks"
     ),
