@@ -29,6 +29,7 @@ from linearizability.evidence.lost_polls import (
     put_together,
     sessions_in,
 )
+from linearizability.evidence.owners import OWNERS, owners_in
 from linearizability.evidence.time_outs import COLUMNS_READ as TIME_OUTS_READ
 from linearizability.evidence.time_outs import TOLD as TIME_OUTS
 from linearizability.evidence.time_outs import longest_of, time_outs_in
@@ -227,6 +228,7 @@ SURVEY: Mapping[str, pl.Schema] = {
         }
     ),
     "lost": LOST,
+    "owners": OWNERS,
     "sessions": SESSIONS,
     "lost_anywhere": LOST_ANYWHERE,
     "times": pl.Schema({"began": pl.Int64, "ended": pl.Int64}),
@@ -239,8 +241,8 @@ SURVEYED = tuple(
 
 def surveyed(rows: pl.DataFrame) -> Iterator[Chunk]:
     """Yield the tables from which `whereabouts` is computed, as far as a piece of the history shows
-    them: partitions, lost polls (also those that name no partition), sessions, time-outs, and when
-    the piece began and ended."""
+    them: partitions, lost polls (also those that name no partition), owners of partitions,
+    sessions, time-outs, and when the piece began and ended."""
     partitions = (
         rows.filter(pl.col("topic").is_not_null())
         .group_by(PARTITION)
@@ -248,6 +250,7 @@ def surveyed(rows: pl.DataFrame) -> Iterator[Chunk]:
     )
     yield from packed(partitions, "partitions")
     yield from packed(lost_in(rows.lazy()), "lost")
+    yield from packed(owners_in(rows.lazy()), "owners")
     yield from packed(sessions_in(rows.lazy()), "sessions")
     yield from packed(lost_anywhere(rows.lazy()), "lost_anywhere")
     yield from packed(time_outs_in(rows.lazy()), "time_outs")
@@ -277,7 +280,7 @@ def whereabouts(survey: Tables, count: int) -> Whereabouts:
     buckets = sizes.select(
         *PARTITION, is_large.alias("is_large"), bucket=pl.Series(numbers, dtype=pl.Int32)
     )
-    lost = put_together(survey["lost"], survey["sessions"])
+    lost = put_together(survey["lost"], survey["sessions"], survey["owners"])
     began, ended = survey["times"].select(pl.col("began").min(), pl.col("ended").max()).row(0)
     return Whereabouts(
         known,

@@ -14,6 +14,9 @@ before the row. It is null if a lost poll was neither over before the row nor be
 with equal eras have no lost poll between them. `own_era`: the number of lost polls of the row's own
 process that had begun before (null if one began during the row). Rows of one session with equal
 `own_era` have no lost poll of their own process between them.
+
+A lost poll of a member delivered nothing of a partition that another member owned meanwhile
+(`owners`), so it does not count in the rows of that partition.
 """
 
 from __future__ import annotations
@@ -23,6 +26,8 @@ from typing import NamedTuple
 import polars as pl
 
 from linearizability.bounds import NEVER
+from linearizability.evidence.owners import COLUMNS_READ as OWNERS_READ
+from linearizability.evidence.owners import OWNERS, owned_meanwhile, owners_in
 from linearizability.history import F, Type
 from linearizability.plans import collect
 
@@ -48,34 +53,44 @@ LOST = pl.Schema(
         "begun_ns": pl.Int64,
         "over_ns": pl.Int64,
         "next_ns": pl.Int64,
+        "is_untold": pl.Boolean,
     }
 )
 """The columns of lost polls. next_ns: when the process next invoked an operation, as far as these
-rows show."""
+rows show. is_untold: whether the poll did not show what it delivered (else its process, which is no
+member, may read any partition)."""
+PLACE = ["group", "topic", "partition"]
 SESSIONS = pl.Schema(
     {"group": pl.String, "process": pl.Int32, "session": pl.Int32, "first_ns": pl.Int64}
 )
-COLUMNS_READ = (
-    "group",
-    "process",
-    "session",
-    "member_id",
-    "f",
-    "type",
-    "offset",
-    "t_invoke_ns",
-    "t_complete_ns",
+COLUMNS_READ = tuple(
+    dict.fromkeys(
+        (
+            "group",
+            "process",
+            "session",
+            "member_id",
+            "f",
+            "type",
+            "offset",
+            "t_invoke_ns",
+            "t_complete_ns",
+            *OWNERS_READ,
+        )
+    )
 )
 """The columns needed to find lost polls."""
 
 
 class LostPolls(NamedTuple):
     """The lost polls of a history, and the sessions of the groups that have any. spans: group,
-    process, begun_ns, ended_ns of each lost poll. sessions: when each of those sessions was first
-    seen (the columns SESSIONS)."""
+    process, begun_ns, ended_ns, is_untold of each lost poll. sessions: when each of those sessions
+    was first seen (the columns SESSIONS). elsewhere: group, topic, partition, process, begun_ns of
+    each lost poll and each partition of which it delivered nothing."""
 
     spans: pl.DataFrame
     sessions: pl.DataFrame
+    elsewhere: pl.DataFrame
 
 
 def lost_in(history: pl.LazyFrame) -> pl.DataFrame:
@@ -86,7 +101,7 @@ def lost_in(history: pl.LazyFrame) -> pl.DataFrame:
     lost = (
         of_groups.filter(IS_LOST_POLL)
         .group_by("group", "process", begun_ns="t_invoke_ns")
-        .agg(over_ns=pl.col("t_complete_ns").max())
+        .agg(over_ns=pl.col("t_complete_ns").max(), is_untold=pl.col("offset").is_null().all())
         .sort("begun_ns")
         .join_asof(
             asked,
@@ -109,9 +124,9 @@ def sessions_in(history: pl.LazyFrame) -> pl.DataFrame:
     return collect(first.agg(first_ns=pl.col("t_invoke_ns").min()).select(SESSIONS.names()))
 
 
-def put_together(lost: pl.DataFrame, sessions: pl.DataFrame) -> LostPolls:
+def put_together(lost: pl.DataFrame, sessions: pl.DataFrame, owners: pl.DataFrame) -> LostPolls:
     """Return the lost polls of a whole history, merged from those of its pieces, with the sessions
-    of the groups that have lost polls."""
+    of the groups that have lost polls. owners: `owners_in` of all pieces."""
     seen = sessions.select("process", seen_ns="first_ns").sort("seen_ns")
     unseen_ns = pl.max_horizontal("begun_ns", "over_ns") + UNSEEN_NS
     spans = (
@@ -127,19 +142,22 @@ def put_together(lost: pl.DataFrame, sessions: pl.DataFrame) -> LostPolls:
             check_sortedness=False,
         )
         .with_columns(again_ns=pl.min_horizontal("next_ns", "seen_ns"))
-        .select("group", "process", "begun_ns", ended_ns=pl.coalesce("again_ns", unseen_ns))
+        .select(
+            "group", "process", "begun_ns", "is_untold", ended_ns=pl.coalesce("again_ns", unseen_ns)
+        )
     )
     known = sessions.join(spans.select("group").unique(), on="group", how="semi")
     merged = known.group_by("group", "process", "session").agg(pl.col("first_ns").min())
-    return LostPolls(spans, merged)
+    return LostPolls(spans, merged, owned_meanwhile(spans.filter("is_untold"), owners))
 
 
 def lost_polls(history: pl.LazyFrame) -> LostPolls:
     """Return the lost polls of a whole history, with the sessions of the groups that have any."""
     rows = history.select(COLUMNS_READ)
     lost = lost_in(rows)
-    sessions = sessions_in(rows) if lost.height else pl.DataFrame(schema=SESSIONS)
-    return put_together(lost, sessions)
+    if lost.is_empty():
+        return put_together(lost, pl.DataFrame(schema=SESSIONS), pl.DataFrame(schema=OWNERS))
+    return put_together(lost, sessions_in(rows), owners_in(rows))
 
 
 def with_eras(history: pl.LazyFrame, lost: LostPolls) -> pl.LazyFrame:
@@ -149,20 +167,25 @@ def with_eras(history: pl.LazyFrame, lost: LostPolls) -> pl.LazyFrame:
     both."""
     if lost.spans.is_empty():
         return history.with_columns(era=_number(0), own_era=_number(0))
+    spans, places = _spans_of_places(lost)
     operation = ["group", "process", "session", "t_invoke_ns", "t_complete_ns"]
+    if places.height:
+        operation += ["topic", "partition"]
     asked = history.filter(IN_A_GROUP).select(operation).unique()
     told = collect(asked).with_columns(over_ns=pl.col("t_complete_ns").fill_null(NEVER))
     told = told.join(
         lost.sessions, on=["group", "process", "session"], how="left", nulls_equal=True
-    ).with_columns(pl.col("first_ns").fill_null(pl.col("t_invoke_ns")))
-    spans = lost.spans
+    ).with_columns(pl.col("first_ns").fill_null(pl.col("t_invoke_ns")), of=_number(0))
+    if places.height:
+        told = told.drop("of").join(places, on=PLACE, how="left")
+        told = told.with_columns(pl.col("of").fill_null(0))
     for name, by, at, until, is_strict in (
-        ("begun", ["group"], "begun_ns", "over_ns", False),
-        ("ended", ["group"], "ended_ns", "first_ns", True),
-        ("own_ended", ["group", "process"], "ended_ns", "t_invoke_ns", False),
-        ("own_ended_before", ["group", "process"], "ended_ns", "first_ns", True),
-        ("own_begun", ["group", "process"], "begun_ns", "t_invoke_ns", True),
-        ("own_begun_by_end", ["group", "process"], "begun_ns", "over_ns", False),
+        ("begun", ["group", "of"], "begun_ns", "over_ns", False),
+        ("ended", ["group", "of"], "ended_ns", "first_ns", True),
+        ("own_ended", ["group", "process", "of"], "ended_ns", "t_invoke_ns", False),
+        ("own_ended_before", ["group", "process", "of"], "ended_ns", "first_ns", True),
+        ("own_begun", ["group", "process", "of"], "begun_ns", "t_invoke_ns", True),
+        ("own_begun_by_end", ["group", "process", "of"], "begun_ns", "over_ns", False),
     ):
         told = _counted(told, spans, name, by, at, until, is_strict)
     ended = pl.col("ended") + pl.col("own_ended") - pl.col("own_ended_before")
@@ -175,6 +198,21 @@ def with_eras(history: pl.LazyFrame, lost: LostPolls) -> pl.LazyFrame:
         pl.when(IN_A_GROUP).then(name).otherwise(_number(0)).alias(name)
         for name in ("era", "own_era")
     )
+
+
+def _spans_of_places(lost: LostPolls) -> tuple[pl.DataFrame, pl.DataFrame]:
+    """Return the lost polls with a number (of): 0 for all of them, and for each partition of which
+    some delivered nothing, its own number for all the others. And return those partitions with
+    their numbers."""
+    every = lost.spans.with_columns(of=_number(0))
+    places = lost.elsewhere.select(PLACE).unique(maintain_order=True)
+    places = places.with_columns(of=pl.int_range(1, pl.len() + 1, dtype=pl.Int32))
+    others = (
+        lost.spans.join(places, on="group")
+        .join(lost.elsewhere, on=[*PLACE, "process", "begun_ns"], how="anti")
+        .select(every.columns)
+    )
+    return pl.concat([every, others]), places
 
 
 def _number(number: int) -> pl.Expr:

@@ -130,6 +130,11 @@ TXN = {"txn": 1}
 COMMIT, ABORT, UNKNOWN = END("commit", 1), END("abort", 1), END("commit", 1, type="info")
 """The ends of transaction 1."""
 MEMBER = {"group": "g", "member_id": "m"}
+OWNS: Row = {"f": F.OWNED.value, "process": 1} | PLACE | MEMBER
+"""A row in which member m reports that it owns the partition."""
+JOINS: Row = {"f": F.SUBSCRIBE.value, "process": 3, "group": "g", "member_id": "x"}
+LOST: Row = {"f": F.POLL.value, "process": 3, "group": "g", "member_id": "x", "type": "info"}
+"""A poll of unknown result and partition, by the member that joins in JOINS."""
 K: Row = {"key": "k"}
 NIL: Row = {"key": "k", "tombstone": True}
 HOUR_NS = 3_600_000_000_000

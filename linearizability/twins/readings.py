@@ -104,6 +104,70 @@ def polls_lost(rows: list[Row]) -> list[tuple[Row, int]]:
     return found
 
 
+def polls_lost_of(rows: list[Row], place: Any, group: str | None) -> list[tuple[Row, int]]:
+    """Return the lost polls of a group (`polls_lost`) that may have delivered records of a
+    partition: all except those of members during which another member owned it."""
+    return [
+        (poll, ended_ns)
+        for poll, ended_ns in polls_lost(rows)
+        if poll["group"] == group and not _is_owned_elsewhere(rows, place, poll, ended_ns)
+    ]
+
+
+def _is_owned_elsewhere(rows: list[Row], place: Any, poll: Row, ended_ns: int) -> bool:
+    """Return whether another member owned the partition during a lost poll of a member: it reported
+    the partition before, and again in each generation up to one in which it had a commit accepted
+    that was invoked after the poll."""
+    shows = any(
+        (r["f"], r["t_invoke_ns"], r["member_id"]) == ("poll", poll["t_invoke_ns"], None)
+        and r["offset"] is not None
+        for r in rows
+        if (r["group"], r["process"]) == (poll["group"], poll["process"])
+    )
+    assigns = any(r["f"] == "assign" for r in rows if r["process"] == poll["process"])
+    subscribes = any(
+        (r["f"], r["group"], r["process"]) == ("subscribe", poll["group"], poll["process"])
+        for r in rows
+    )
+    if shows or assigns or not subscribes:
+        return False
+    members = {(r["process"], r["member_id"]) for r in rows if r["group"] == poll["group"]}
+    return any(
+        process != poll["process"]
+        and member_id is not None
+        and _owns(rows, place, (poll["group"], process, member_id), poll["t_invoke_ns"], ended_ns)
+        for process, member_id in members
+    )
+
+
+def _owns(rows: list[Row], place: Any, member: Any, begun_ns: int, ended_ns: int) -> bool:
+    own = [
+        r
+        for r in rows
+        if (r["group"], r["process"], r["member_id"]) == member
+        and r["type"] == "ok"
+        and r["topic"] is not None
+        and r["generation"] is not None
+        and r["generation"] >= 0
+    ]
+    told: dict[int, int] = {}
+    for r in own:
+        if r["f"] == "owned" and (r["topic"], r["partition"]) == (place[0], place[2]):
+            told[r["generation"]] = min(over_at(r), told.get(r["generation"], NEVER))
+    for commit in own:
+        is_late = commit["t_invoke_ns"] >= ended_ns
+        if commit["f"] in ("commit_offsets", "send_offsets") and is_late:
+            chain = {g for g in told if _is_one_chain(told, g, commit["generation"])}
+            if min([told[g] for g in chain], default=NEVER) < begun_ns:
+                return True
+    return False
+
+
+def _is_one_chain(told: dict[int, int], one: int, other: int) -> bool:
+    """Return whether all generations from one to the other are in `told`."""
+    return all(g in told for g in range(min(one, other), max(one, other) + 1))
+
+
 def standing(rows: list[Row], row: Row, lost: Row, ended_ns: int) -> str | None:
     """Return "before" if the row ended before a lost poll was invoked; "after" if the row's
     session, or for the poll's own process the row, began after ended_ns, the end of that poll; else

@@ -7,7 +7,10 @@ from linearizability.hand_written.rows import (
     COMMIT,
     COMMITS,
     END,
+    JOINS,
+    LOST,
     MEMBER,
+    OWNS,
     SEEK,
     SENDS_OFFSET,
     TXN,
@@ -127,6 +130,20 @@ VALID: Valid = {
 }
 
 INVALID: Invalid = {
+    "a poll of unknown outcome of one member, while another one owned the partition": (
+        [
+            OWNS | {"generation": 1},
+            P(1, 0, **MEMBER, **TXN),
+            ABORT,
+            JOINS,
+            LOST,
+            LOST | {"type": "ok"},
+            P(2, 1, **MEMBER, txn=2, session=1),
+            SENDS_OFFSET(2, member_id="m", txn=2, process=1, session=1, generation=1),
+            END("commit", 2),
+        ],
+        [("consumed-never", (1, 7))],
+    ),
     "another member sought back, but sent nothing": (
         [*TWICE[:2], BEGINS(0, **OTHER), *TWICE[2:]],
         [("consumed-twice", (0, 3))],

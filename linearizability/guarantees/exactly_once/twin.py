@@ -3,7 +3,7 @@
 from typing import Any
 
 from linearizability.twins.facts import Found, Row, is_data, may_be_gone, operations
-from linearizability.twins.readings import groups_of, moves_of, polls_lost, seeks_of, standing
+from linearizability.twins.readings import groups_of, moves_of, polls_lost_of, seeks_of, standing
 
 
 def _is_below_what_was_sent(rows: list[Row], read: Row) -> bool:
@@ -119,6 +119,6 @@ def _consumed_never(rows: list[Row]) -> Found:
 def _era(rows: list[Row], row: Row) -> tuple[str | None, ...] | None:
     """Return, for each lost poll of the row's group, whether the row comes before or after it.
     Return None if the row overlaps one of them."""
-    lost = [(p, ns) for p, ns in polls_lost(rows) if p["group"] == row["group"]]
+    lost = polls_lost_of(rows, row["place"], row["group"])
     era = tuple(standing(rows, row, poll, ns) for poll, ns in lost)
     return None if None in era else era

@@ -5,13 +5,18 @@ from linearizability.hand_written.rows import (
     BEGINS,
     COMMIT,
     COMMITS,
+    JOINS,
+    LOST,
     MEMBER,
     MUCH_LATER,
+    OWNS,
+    PLACE,
     SEEK,
     SENDS_OFFSET,
     TXN,
     Invalid,
     P,
+    Row,
     S,
     Valid,
 )
@@ -19,7 +24,39 @@ from linearizability.hand_written.rows import (
 GO_ON = [S(1, 0), S(2, 1), P(1, 0, **MEMBER), S(3, 2)]
 """The group receives the first of three records."""
 
+COMMITTED = COMMITS(3, **MEMBER, process=1, session=1, generation=1)
+
+
+def _beside(lost: Row, *rows: Row) -> list[Row]:
+    """Return a history in which member m skips the second of three records between two sessions,
+    and process 3 has a poll of unknown outcome meanwhile, changed by `lost`. rows: what precedes
+    it."""
+    poll = [JOINS, LOST | lost, LOST | {"type": "ok"}]
+    read = [P(1, 0, **MEMBER), *poll, P(3, 2, **MEMBER, session=1)]
+    return [S(1, 0), S(2, 1), S(3, 2), *rows, *read]
+
+
 VALID: Valid = {
+    "a poll of unknown outcome, and another member owned the partition in generation 1 or 3": [
+        *_beside({}, OWNS | {"generation": 1}, OWNS | {"generation": 3}),
+        COMMITTED | {"generation": 1, "t_invoke_ns": 55, "t_complete_ns": 500},
+        COMMITTED | {"generation": 2},
+    ],
+    "a poll of unknown outcome, and the other owner committed nothing afterwards": (
+        _beside({}, OWNS | {"generation": 1}, COMMITS(0, **MEMBER, process=1, generation=1))
+    ),
+    "a poll of unknown outcome that began before the other member reported the partition": [
+        *_beside({"t_invoke_ns": 25}, OWNS | {"generation": 1}),
+        COMMITTED,
+    ],
+    "a poll of unknown outcome by a process that assigns partitions to itself": [
+        *_beside({}, OWNS | {"generation": 1}, PLACE | {"f": "assign", "process": 3}),
+        COMMITTED,
+    ],
+    "a poll of unknown outcome while a member of KIP-848 owned the partition": [
+        *_beside({}, OWNS),
+        COMMITTED,
+    ],
     "a member sought over the record": [*GO_ON, SEEK(2), P(3, 2, **MEMBER, session=1)],
     "an operator set the group ahead over the record": (
         [*GO_ON, COMMITS(2), P(3, 2, **MEMBER, session=1)]
@@ -119,6 +156,17 @@ VALID: Valid = {
 }
 
 INVALID: Invalid = {
+    "a poll of unknown outcome of one member, while another one owned the partition": (
+        [*_beside({}, OWNS | {"generation": 1}), COMMITTED],
+        [("group-skip", (1, 4, 9))],
+    ),
+    "a poll of unknown outcome, while another member owned the partition in two generations": (
+        [
+            *_beside({}, OWNS | {"generation": 1}, OWNS | {"generation": 2}),
+            COMMITTED | {"generation": 2},
+        ],
+        [("group-skip", (1, 5, 10))],
+    ),
     "a member's last commit passes records that the group never received": (
         [*GO_ON, COMMITS(3, **MEMBER)],
         [("group-skip", (1, 2, 4)), ("group-skip", (2, 3, 4))],

@@ -7,7 +7,7 @@ from linearizability.twins.readings import (
     groups_of,
     is_over,
     moves_of,
-    polls_lost,
+    polls_lost_of,
     standing,
     visible,
 )
@@ -43,11 +43,13 @@ def _edges(rows: list[Row], place: Any, group: str) -> list[Row]:
     return found
 
 
-def _together(rows: list[Row], edges: list[Row], group: str) -> list[tuple[bool, list[Row]]]:
+def _together(
+    rows: list[Row], edges: list[Row], place: Any, group: str
+) -> list[tuple[bool, list[Row]]]:
     """Return lists of the edges of the group that have no lost poll between them: (True, edges) for
     each era of the whole group, (False, edges) for each session with an edge that overlaps a lost
     poll."""
-    lost = [(p, ns) for p, ns in polls_lost(rows) if p["group"] == group]
+    lost = polls_lost_of(rows, place, group)
     eras: dict[Any, list[Row]] = {}
     sessions: dict[Any, list[Row]] = {}
     alone = set()
@@ -67,11 +69,13 @@ def _together(rows: list[Row], edges: list[Row], group: str) -> list[tuple[bool,
     return [*((True, some) for some in eras.values()), *((False, some) for some in of_sessions)]
 
 
-def _lost_between(rows: list[Row], edges: list[Row], group: str) -> list[tuple[int, int]]:
+def _lost_between(
+    rows: list[Row], edges: list[Row], place: Any, group: str
+) -> list[tuple[int, int]]:
     """Return pairs (until, after): a lost poll may have delivered every offset between the two,
     `until` being the highest that the group received before, and `after` the first higher one that
     it received later."""
-    lost = [(p, ns) for p, ns in polls_lost(rows) if p["group"] == group]
+    lost = polls_lost_of(rows, place, group)
     given: list[tuple[int, int, int]] = []
     for row in edges:
         if is_data(row):
@@ -123,10 +127,10 @@ def group_delivery(rows: list[Row]) -> Found:
             if any(low < offset < high for low, high in _left_out(rows, place, group)):
                 continue
             first = min(proofs, key=lambda r: r["op_id"])
-            lost = _lost_between(rows, edges, group)
+            lost = _lost_between(rows, edges, place, group)
             may_be_lost = any(until < offset < after for until, after in lost)
             around = []
-            for over_an_era, some in _together(rows, edges, group):
+            for over_an_era, some in _together(rows, edges, place, group):
                 if over_an_era and may_be_lost:
                     continue
                 lows = [(r["low"], r["op_id"]) for r in some if r["low"] is not None]
