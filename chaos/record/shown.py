@@ -47,8 +47,13 @@ class Sight(StrEnum):
     LATEST = "reads of the last record"
     HEARTBEATS = "heartbeats accepted"
     DISMISSED = "heartbeats refused because the sender is not a member"
+    JOINED = "group members that joined after the first of their process"
+    LEFT = "group members that left"
+    CRASHED = "group members that crashed"
+    MOVED_UNDER_FAULT = "group members that came or went while a fault was in progress"
 
 
+COMING_AND_GOING = (Sight.GIVEN, Sight.JOINED, Sight.LEFT, Sight.CRASHED)
 MUST_SHOW: dict[str, tuple[Sight, ...]] = {
     "appends": (Sight.READS,),
     "appends-mixed": (Sight.READS,),
@@ -61,16 +66,16 @@ MUST_SHOW: dict[str, tuple[Sight, ...]] = {
     "zombies": (Sight.ABORTS, Sight.FENCED, Sight.REFUSED),
     "sequences": (Sight.WRAPPED,),
     "seeks": (Sight.SEEKS, Sight.LOOK_UPS),
-    "groups": (Sight.GIVEN, Sight.REBALANCES),
-    "groups-cooperative": (Sight.GIVEN, Sight.REBALANCES),
-    "groups-consumer": (Sight.GIVEN, Sight.REBALANCES),
+    "groups": (*COMING_AND_GOING, Sight.REBALANCES),
+    "groups-cooperative": (*COMING_AND_GOING, Sight.REBALANCES),
+    "groups-consumer": (*COMING_AND_GOING, Sight.REBALANCES),
     "groups-growing": (Sight.GIVEN, Sight.REBALANCES, Sight.GROWN),
-    "groups-static": (Sight.GIVEN, Sight.TAKEN_OVER),
-    "groups-consumer-static": (Sight.GIVEN, Sight.TAKEN_OVER),
-    "groups-positions": (Sight.GIVEN, Sight.REBALANCES, Sight.POSITIONS),
-    "groups-static-positions": (Sight.GIVEN, Sight.TAKEN_OVER, Sight.POSITIONS),
-    "groups-consumer-positions": (Sight.GIVEN, Sight.REBALANCES, Sight.POSITIONS),
-    "transform": (Sight.GIVEN, Sight.REBALANCES, Sight.ABORTS),
+    "groups-static": (*COMING_AND_GOING, Sight.TAKEN_OVER),
+    "groups-consumer-static": (*COMING_AND_GOING, Sight.TAKEN_OVER),
+    "groups-positions": (*COMING_AND_GOING, Sight.REBALANCES, Sight.POSITIONS),
+    "groups-static-positions": (*COMING_AND_GOING, Sight.TAKEN_OVER, Sight.POSITIONS),
+    "groups-consumer-positions": (*COMING_AND_GOING, Sight.REBALANCES, Sight.POSITIONS),
+    "transform": (*COMING_AND_GOING, Sight.REBALANCES, Sight.ABORTS),
     "compaction": (Sight.CLEANED,),
     "compaction-transactions": (Sight.CLEANED, Sight.ABORTS),
     "register": (Sight.LATEST,),
@@ -141,6 +146,7 @@ def _is(f: F) -> pl.Expr:
 
 
 _OK = pl.col("type") == Type.OK.value
+_OF_GROUP = pl.col("group").is_not_null()
 _ASKED = pl.col("asked")
 _COUNTS: Mapping[Sight, pl.Expr] = {
     Sight.READS: _is(F.POLL) & pl.col("offset").is_not_null() & ~pl.col("final"),
@@ -173,6 +179,8 @@ _COUNTS: Mapping[Sight, pl.Expr] = {
     Sight.HEARTBEATS: _is(F.HEARTBEAT) & _OK,
     Sight.DISMISSED: _is(F.HEARTBEAT) & (pl.col("type") == Type.FAIL.value),
     Sight.LATEST: _is(F.READ_LATEST) & _OK & pl.col("offset").is_not_null(),
+    Sight.LEFT: _is(F.LEAVE) & _OK & _OF_GROUP,
+    Sight.CRASHED: _is(F.CRASH) & _OF_GROUP,
 }
 """The kinds of events that are counted row by row, each with the condition on a row."""
 
@@ -182,11 +190,11 @@ def _joined(rows: pl.LazyFrame) -> Iterator[tuple[Sight, int]]:
     yield (
         Sight.REBALANCES,
         _more_than_one(
-            rows.filter(pl.col("generation").is_not_null() & pl.col("group").is_not_null()),
-            "group",
-            "generation",
+            rows.filter(pl.col("generation").is_not_null() & _OF_GROUP), "group", "generation"
         ),
     )
+    members = rows.filter(_is(F.POLL) & _OF_GROUP & pl.col("member_id").is_not_null())
+    yield Sight.JOINED, _more_than_one(members, "process", "member_id")
     yield (
         Sight.FENCED,
         _more_than_one(
@@ -198,7 +206,9 @@ def _joined(rows: pl.LazyFrame) -> Iterator[tuple[Sight, int]]:
     yield Sight.TIMED_OUT, _timed_out(rows)
     yield Sight.CLEANED, _cleaned(rows)
     yield Sight.WRAPPED, _wrapped(rows)
-    yield Sight.UNDER_FAULT, _under_fault(rows)
+    yield Sight.UNDER_FAULT, _count(_under_fault(rows, _is(F.SEND) & _OK))
+    moves = pl.col("f").is_in([F.SUBSCRIBE.value, F.LEAVE.value, F.CRASH.value]) & _OF_GROUP
+    yield Sight.MOVED_UNDER_FAULT, _count(_under_fault(rows, moves))
 
 
 def _count(rows: pl.LazyFrame) -> int:
@@ -250,9 +260,9 @@ def _wrapped(rows: pl.LazyFrame) -> int:
     return _count(ends.filter((pl.col("low") < WRAPPED_BELOW) & (pl.col("high") >= WRAPPED_BELOW)))
 
 
-def _under_fault(rows: pl.LazyFrame) -> int:
-    """Count the acknowledged sends in progress at some moment between a fault that took effect and
-    the next heal, or the end of the run without one."""
+def _under_fault(rows: pl.LazyFrame, which: pl.Expr) -> pl.LazyFrame:
+    """Return the operations that have rows which meet `which` and were in progress at some moment
+    between a fault that took effect and the next heal, or the end of the run without one."""
     is_heal = pl.col("detail").str.contains('"fault": "Heal"', literal=True)
     events = (
         rows.filter(_is(F.NEMESIS))
@@ -269,9 +279,11 @@ def _under_fault(rows: pl.LazyFrame) -> int:
             since = invoked
     if since is not None:
         spans.append((since, FOR_EVER_NS))
-    if not spans:
-        return 0
     met = pl.any_horizontal(
-        (pl.col("t_invoke_ns") < end) & (pl.col("t_complete_ns") > start) for start, end in spans
+        pl.lit(False),
+        *(
+            (pl.col("t_invoke_ns") < end) & (pl.col("t_complete_ns") > start)
+            for start, end in spans
+        ),
     )
-    return _count(rows.filter(_is(F.SEND) & _OK & met).select("op_id").unique())
+    return rows.filter(which & met).select("op_id").unique()

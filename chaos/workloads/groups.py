@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Generator, Iterator, Mapping, Sequence
 from dataclasses import replace
 from random import Random
@@ -22,6 +21,7 @@ from chaos.values.protocols import (
     Subscribe,
     TopicSpec,
 )
+from chaos.workloads.lives import Eras, Life, first_crashes
 from chaos.workloads.reading import final_reads
 from chaos.workloads.sending import send_for_ever
 
@@ -29,50 +29,16 @@ MAX_POLL_INTERVAL_MS = 8_000
 ABSENT_S = MAX_POLL_INTERVAL_MS / 1000 + 1.5
 """The seconds for which a slow member does not poll: long enough for the group to remove it and
 continue."""
-RESTLESS_S, CALM_S = 20.0, 80.0
-"""The seconds for which members come and go, and the seconds for which they then stay, in turn.
-Only an assignment that lasts proves a wrong rebalance, since the next rebalance would correct it.
-Checkers allow half a minute."""
+STATIC_SESSION_MS = MAX_POLL_INTERVAL_MS
+"""The session time-out of static members: the longest that librdkafka accepts, so that it outlasts
+most restarts of the coordinator. After so long without an answer librdkafka drops its member id and
+joins again with its instance id alone; then its own last commit may fence it for good."""
 SETTLED_S = ABSENT_S + 2.5
 """The last process crashes this many seconds after a calm time has begun. It stays away until the
 next restless time, so the group must neither wait for it nor leave its partitions unread."""
 POLLS_PER_LIFE = 100
 """The number of polls in one membership: some ten seconds when records are flowing, so that every
 member comes and goes within half a minute."""
-
-
-LIFE_S = 5.0, 15.0
-"""The shortest and the longest time in seconds between a member's first records and its end, if its
-polls do not end it before: polls that are slow, or full, must not let a member outlast the run."""
-
-
-class _Eras:
-    """The alternating times of a process in which members come and go ("restless") or stay
-    ("calm"), beginning at the end of its first operation."""
-
-    def __init__(self) -> None:
-        self._begun_s: float | None = None
-        self._now_s = 0.0
-
-    def noted(self, completion: Completion) -> Completion:
-        """Return the completion unchanged, and take the end of the operation as the current
-        time."""
-        self._now_s = completion.now_s
-        if self._begun_s is None:
-            self._begun_s = self._now_s
-        return completion
-
-    @property
-    def now_s(self) -> float:
-        """The end of the last operation, in seconds."""
-        return self._now_s
-
-    @property
-    def calm_s(self) -> float:
-        """The seconds since the present calm (a time without joining or leaving members) began;
-        negative during the restlessness before it."""
-        begun_s = self._now_s if self._begun_s is None else self._begun_s
-        return (self._now_s - begun_s) % (RESTLESS_S + CALM_S) - RESTLESS_S
 
 
 class _Groups:
@@ -106,6 +72,7 @@ class _Groups:
     absent_share = 0.15
     """The share of memberships in which the member once does not poll for longer than
     max.poll.interval.ms."""
+    session_timeout_ms = 6_000
     polls_per_life = POLLS_PER_LIFE
     records_per_poll_max = 500
     sends_between_lives = 0
@@ -125,6 +92,7 @@ class _Groups:
             self.assignor,
             auto_commit,
             instance_id,
+            self.session_timeout_ms,
             max_poll_interval_ms=MAX_POLL_INTERVAL_MS,
         )
         return ClientSettings(group=group)
@@ -142,24 +110,24 @@ class _Groups:
     def _be_members(self, process: int, rng: Random) -> Generator[Operation, Completion, None]:
         """Yield the operations of one group member after another, perhaps with sends between two of
         them. Each leaves or crashes after its number of polls, or LIFE_S after its first records,
-        but only in a restless time (`_Eras`). The last process's member also crashes SETTLED_S into
+        but only in a restless time (`Eras`). The last process's member also crashes SETTLED_S into
         a calm time; the process then sends until it is over."""
         commits_itself, is_deserter = self._commits_itself(process), process == self.processes - 1
         meanwhile = send_for_ever(self.name, self.partitions, process, rng)
-        eras = _Eras()
+        eras, crashes = Eras(), first_crashes(process)
         while True:
             polls = rng.randint(self.polls_per_life // 2, self.polls_per_life * 3 // 2)
-            crashes = rng.random() < self.crash_share
-            life_s, ends_s = rng.uniform(*LIFE_S), math.inf
+            life, next_crashes = Life(rng, crashes), rng.random() < self.crash_share
             yield from self._ask(rng)
             completion = eras.noted((yield Subscribe((self.name,))))
+            life.begin(completion)
             absent_after = polls - rng.randrange(self.polls_per_life // 2)
             absent_after = absent_after if rng.random() < self.absent_share else -1
-            while eras.calm_s > 0 or (polls > 0 and eras.now_s < ends_s):
+            while eras.calm_s > 0 or (polls > 0 and not life.is_over(eras.now_s)):
                 if completion.broken:
                     break
                 if is_deserter and eras.calm_s > SETTLED_S:
-                    crashes = True
+                    life.crashes = True
                     break
                 if polls == absent_after and eras.calm_s < 0:
                     absent_after = -1
@@ -170,14 +138,14 @@ class _Groups:
                 # Full polls do not wait: if they counted, a backlog would shorten memberships.
                 is_full = len(completion.records) == self.records_per_poll_max
                 polls -= not is_full and eras.calm_s < 0
-                if completion.records:
-                    ends_s = min(ends_s, eras.now_s + life_s)
+                life.note(completion)
                 has_read = completion.outcome is Outcome.OK and completion.records
                 if commits_itself and has_read and rng.random() < self.commit_share:
                     completion = eras.noted((yield CommitOffsets()))
                     yield from self._ask(rng)
             if not completion.broken:
-                eras.noted((yield Crash() if crashes else Leave()))
+                eras.noted((yield life.end()))
+                crashes = next_crashes
             while is_deserter and eras.calm_s > SETTLED_S:
                 eras.noted((yield next(meanwhile)))
             for _ in range(self.sends_between_lives):
@@ -209,6 +177,7 @@ class StaticGroups(_Groups):
     protocol = GroupProtocol.CLASSIC
     assignor = "range"
     static = True
+    session_timeout_ms = STATIC_SESSION_MS
 
 
 class CooperativeGroups(_Groups):
@@ -259,7 +228,8 @@ class GroupPositions(ClassicGroups):
     must be refused once its group has removed or replaced it (OffsetCommit: generation; KIP-345: a
     replaced process; KIP-848: member epoch). Also, a living member repeats an old commit: from its
     current generation it must set the group back, from an earlier one it must be refused. A commit
-    that names no member, between two of a living one, must be refused (UNKNOWN_MEMBER_ID).
+    that names no member, or a strange member id, between two of a living one, must be refused
+    (UNKNOWN_MEMBER_ID, or FENCED_INSTANCE_ID with the living one's instance id).
     """
 
     name = "groups-positions"
@@ -270,6 +240,10 @@ class GroupPositions(ClassicGroups):
     nobody_share = 0.02
     """The share of polls after which a living member's commit is repeated in the name of no member,
     and then in its own, which shows that it was alive."""
+    stranger_share = 0.02
+    """The share of polls after which a living member's commit is repeated under a member id that
+    the group does not have, and then under its own: in one generation the partition would have had
+    two owners."""
     past_share = 0.05
     """The share of polls after which a member repeats one of its commits from an earlier
     generation. It must be refused; under KIP-848, unless the member has had the partition ever
@@ -314,6 +288,9 @@ class GroupPositions(ClassicGroups):
             elif isinstance(operation, Poll) and rng.random() < self.nobody_share and current:
                 yield replace(current, member=None)
                 yield current
+            elif isinstance(operation, Poll) and rng.random() < self.stranger_share and current:
+                yield _by_stranger(current, process)
+                yield current
             elif isinstance(operation, Poll) and rng.random() < self.zombie_share and zombie:
                 yield zombie
             elif isinstance(operation, Poll) and rng.random() < self.past_share and past:
@@ -349,6 +326,14 @@ class GroupPositions(ClassicGroups):
         yield ClientSettings(), self._positions()
 
 
+def _by_stranger(commit: CommitPosition, process: int) -> CommitPosition:
+    """Return the commit of a member under a member id that no member has, in the same generation
+    and with the same instance id, if there is one."""
+    assert commit.member is not None
+    stranger = replace(commit.member, member_id=f"stranger-of-{process}")
+    return replace(commit, member=stranger)
+
+
 class StaticGroupPositions(GroupPositions):
     """Let members with a group.instance.id commit explicitly, and fetch the committed offsets.
 
@@ -358,6 +343,7 @@ class StaticGroupPositions(GroupPositions):
 
     name = "groups-static-positions"
     static = True
+    session_timeout_ms = STATIC_SESSION_MS
 
 
 class ConsumerGroupPositions(GroupPositions):

@@ -26,11 +26,16 @@ from chaos.values.protocols import (
     Subscribe,
     TopicSpec,
 )
+from chaos.workloads.lives import Life, first_crashes
 from chaos.workloads.reading import final_reads
 from chaos.workloads.sending import send_for_ever
 from chaos.workloads.values import values_of
 
 TRANSACTIONS_PER_LIFE = 60
+"""The number of transactions in one membership, unless it ends before by time (`Life`)."""
+WORKER_LIFE_S = 4.0, 12.0
+"""The shortest and the longest life of a worker. A crash in a rebalance holds up all workers, and
+three of them have little time to work if they live no longer than other members."""
 ADDED_SHARE = 0.7
 """The share of aborted transactions that contain offsets."""
 
@@ -117,7 +122,7 @@ class Transform:
     nodes_min = 1
     abort_share = 0.1
     crash_share = 0.4
-    zombie_share = 0.05
+    zombie_share = 0.15
 
     def topics(self) -> Sequence[TopicSpec]:
         return (TopicSpec(self.inputs, self.partitions), TopicSpec(self.outputs, self.partitions))
@@ -137,27 +142,32 @@ class Transform:
     def _work_for_ever(self, process: int, rng: Random) -> Generator[Operation, Completion, None]:
         values = values_of(process)
         memory = _Memory(f"{self.name}-zombie-{process}")
+        crashes = first_crashes(process)
         while True:
             left = rng.randint(TRANSACTIONS_PER_LIFE // 2, TRANSACTIONS_PER_LIFE * 3 // 2)
-            crashes = rng.random() < self.crash_share
+            life, next_crashes = Life(rng, crashes, WORKER_LIFE_S), rng.random() < self.crash_share
             completion = yield Subscribe((self.inputs,))
+            life.begin(completion)
             while left > 0 and not completion.broken:
-                left -= 1
-                transform = self._transform(values, rng, crashes and left == 0)
+                left = 0 if life.is_over(completion.now_s) else left - 1
+                transform = self._transform(values, rng, life, is_last=left == 0)
                 completion = yield from memory.noting(transform)
                 if rng.random() < self.zombie_share and memory.zombie is not None:
                     yield memory.zombie
             memory.die()
-            if not completion.broken and not crashes:
-                yield Leave()
+            if not completion.broken:
+                if not crashes:
+                    yield Leave()
+                crashes = next_crashes
 
     def _transform(
-        self, values: Iterator[int], rng: Random, crashes: bool
+        self, values: Iterator[int], rng: Random, life: Life, is_last: bool
     ) -> Generator[Operation, Completion, Completion]:
         """Perform one transaction: poll, send one output per input, end it. Return the completion
         of its end, or of the operation after which it could not go on (a failed Begin, or a broken
-        client). crashes: abandon the client before the end; the next one, under the same
-        transactional id, ends the transaction when it begins."""
+        client). is_last: whether the membership ends with it. If by a crash, abandon the client
+        before the end; the next one, under the same transactional id, ends the transaction when it
+        begins."""
         # Drawn before anything happens, so that a failure does not shift later choices.
         aborts, partition = rng.random() < self.abort_share, rng.randrange(self.partitions)
         adds_offsets = rng.random() < ADDED_SHARE
@@ -165,11 +175,12 @@ class Transform:
         if completion.outcome is not Outcome.OK:
             return completion
         completion = yield Poll()
+        life.note(completion)
         has_read = completion.outcome is Outcome.OK and len(completion.records) > 0
         if has_read:
             outputs = tuple(islice(values, len(completion.records)))
             completion = yield Send(self.outputs, partition, outputs)
-        if crashes and not completion.broken:
+        if is_last and life.crashes and not completion.broken:
             return (yield Crash())
         if has_read and completion.outcome is Outcome.OK and not aborts:
             completion = yield Commit()

@@ -12,7 +12,7 @@ from ci.checks.sources import parsed, project_files
 REGISTRIES: dict[str, frozenset[str]] = {
     "chaos/nemeses": frozenset({"rounds"}),
     "chaos/workloads": frozenset(
-        {"asking", "reading", "removed", "sending", "transacting", "values"}
+        {"asking", "lives", "reading", "removed", "sending", "transacting", "values"}
     ),
     "chaos/targets": frozenset({"mock_broker"}),
     "reference_impl/bugs": frozenset({"bug"}),

@@ -62,7 +62,9 @@ def test_a_member_of_a_classic_group_is_told_that_another_joins(cluster: Cluster
         assert done.outcome is Outcome.OK
         told = [(row["error"], row.get("asked")) for row in done.more_rows]
         assert told[:2] == [(None, None)] * 2
-        assert told[-1] == ("REBALANCE_IN_PROGRESS", "joining")
+        assert told[-3] == ("REBALANCE_IN_PROGRESS", "joining")
+        assert told[-2:] == [(None, None), ("UNKNOWN_MEMBER_ID", None)]
+        assert [row["f"] for row in done.more_rows][-2:] == ["leave", "heartbeat"]
     run(operator.close())
 
 

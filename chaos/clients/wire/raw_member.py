@@ -31,6 +31,8 @@ FIND_S = 10.0
 BETWEEN_S, MEETS_S = 0.5, 12.0
 """The seconds between the heartbeats of a member that meets a newcomer, and the seconds after which
 it gives up: judges allow for ten."""
+REBALANCING = "REBALANCE_IN_PROGRESS"
+"""The answer to a heartbeat while other members join; it renews the session like an acceptance."""
 NOT_MEMBER = frozenset({"UNKNOWN_MEMBER_ID", "FENCED_MEMBER_EPOCH", "GROUP_ID_NOT_FOUND"})
 """The answers by which a coordinator says that the sender is not a member."""
 Row = Mapping[str, Any]
@@ -72,7 +74,8 @@ async def _stay(
 async def _meet_newcomer(world: World, member: _Member, newcomer: _Member) -> None:
     """Let a newcomer send JoinGroup, which is not answered before the first member has joined
     again. Send heartbeats until one is refused, the newcomer is answered, or MEETS_S seconds are
-    over. Then let both leave."""
+    over. Then let both leave: the first one in the middle of the rebalance, after which one more
+    heartbeat of it must be refused."""
     await newcomer.introduce()
     begun_s = world.monotonic()
     joining = world.spawn("newcomer", newcomer.join())
@@ -82,7 +85,8 @@ async def _meet_newcomer(world: World, member: _Member, newcomer: _Member) -> No
         accepted = waits_s < MEETS_S and await member.tell(
             F.HEARTBEAT, member.heartbeat, newcomer_waits_s=waits_s
         )
-    await member.leave()
+    if await member.tell(F.LEAVE, member.leave):
+        await member.tell(F.HEARTBEAT, member.heartbeat, has_left=True)
     await joining.join()
     await newcomer.leave()
 
@@ -108,16 +112,20 @@ class _Member:
         check(answer.error_code, f"FindCoordinator {group}")
         self._coordinator = answer.host, answer.port
 
-    async def tell(self, f: F, ask: Ask, newcomer_waits_s: float | None = None) -> bool:
+    async def tell(
+        self, f: F, ask: Ask, newcomer_waits_s: float | None = None, *, has_left: bool = False
+    ) -> bool:
         """Send one request and add its history row of kind `f`, whose outcome is OK, FAIL (no such
-        member) or INFO (any other error). Return whether the request was accepted.
-        newcomer_waits_s: for how long another member's JoinGroup has been without an answer. Raise
-        WireError if no answer comes."""
+        member) or INFO (any other error). Return whether the answer had no error. newcomer_waits_s:
+        for how long another member's JoinGroup has been without an answer. has_left: whether the
+        member has left, so that REBALANCE_IN_PROGRESS is OK, too: it is said to members alone.
+        Raise WireError if no answer comes."""
         waits = {"asked": "joining", "asked_offset": int((newcomer_waits_s or 0) * 1000)}
         began_ns = self._cluster.world.monotonic_ns()
         code = await ask()
         name = kafka_name(code) if code else None
-        outcome = Outcome.OK if name is None else Outcome.INFO
+        accepted = name is None or (has_left and name == REBALANCING)
+        outcome = Outcome.OK if accepted else Outcome.INFO
         self.rows.append(
             {
                 "f": f.value,

@@ -91,6 +91,18 @@ EXAMPLES: tuple[tuple[Sight, list[Row], list[Row]], ...] = (
     (Sight.LATEST, [{**PLACE, "f": "read_latest", "offset": 0}], [{**PLACE, "f": "read_latest"}]),
     (Sight.HEARTBEATS, [{"f": "heartbeat"}], [{"f": "heartbeat", "type": "fail"}]),
     (Sight.DISMISSED, [{"f": "heartbeat", "type": "fail"}], [{"f": "heartbeat"}]),
+    (
+        Sight.JOINED,
+        [{**GIVEN, "member_id": each} for each in "mn"],
+        [{**GIVEN, "member_id": "m"}, {**GIVEN, "process": 1, "member_id": "n"}],
+    ),
+    (Sight.LEFT, [{"f": "leave", "group": "g"}], [{"f": "leave", "group": "g", "type": "info"}]),
+    (Sight.CRASHED, [{"f": "crash", "group": "g"}], [{"f": "crash"}]),
+    (
+        Sight.MOVED_UNDER_FAULT,
+        [KILL, {"f": "leave", "group": "g", "t_invoke_ns": 5, "t_complete_ns": 7}, HEAL],
+        [KILL, {"f": "crash", "group": "g", "t_invoke_ns": 9, "t_complete_ns": 9}, HEAL],
+    ),
     (Sight.UNDER_FAULT, [KILL, during(4, 6), HEAL], [KILL, during(3, 5), during(9, 10), HEAL]),
 )
 
@@ -117,10 +129,15 @@ def test_every_sight_has_an_example_and_every_workload_something_to_show() -> No
 
 def test_what_is_missing_is_named(tmp_path: Path) -> None:
     nothing = counts(tmp_path, [SEND])
-    assert nothing.missing("groups", under_faults=False) == (Sight.GIVEN, Sight.REBALANCES)
-    assert nothing.missing("groups", under_faults=True) == (
+    assert nothing.missing("groups-growing", under_faults=False) == (
         Sight.GIVEN,
         Sight.REBALANCES,
+        Sight.GROWN,
+    )
+    assert nothing.missing("groups-growing", under_faults=True) == (
+        Sight.GIVEN,
+        Sight.REBALANCES,
+        Sight.GROWN,
         Sight.UNDER_FAULT,
     )
     assert nothing.missing("somebody else's", under_faults=True) == ()

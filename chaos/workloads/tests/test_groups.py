@@ -26,7 +26,8 @@ from chaos.values.protocols import (
     TargetError,
 )
 from chaos.workloads import WORKLOADS
-from chaos.workloads.groups import CALM_S, LIFE_S, RESTLESS_S, SETTLED_S, GroupPositions
+from chaos.workloads.groups import SETTLED_S, GroupPositions
+from chaos.workloads.lives import CALM_S, LIFE_S, RESTLESS_S
 
 GROUPS = ("groups", "groups-cooperative", "groups-consumer")
 OK = Completion(Outcome.OK)
@@ -50,6 +51,13 @@ def test_a_member_subscribes_polls_and_then_leaves_or_crashes(process: int) -> N
         assert isinstance(after, allowed)
     ends = Counter(type(o) for o in operations if isinstance(o, Leave | Crash))
     assert ends[Leave] > 5 and ends[Crash] > 5
+
+
+@pytest.mark.parametrize("name", ["groups-static", "groups-static-positions"])
+def test_sessions_of_static_members_are_as_long_as_librdkafka_allows(name: str) -> None:
+    group, other = (WORKLOADS[each].settings(AUTO).group for each in (name, "groups"))
+    assert group is not None and other is not None
+    assert group.max_poll_interval_ms == group.session_timeout_ms > other.session_timeout_ms
 
 
 def test_half_of_the_members_ask_for_their_commits() -> None:
@@ -96,6 +104,7 @@ def test_who_is_no_member_any_more_commits_again_as_the_member_that_it_was(
     """Its commits are the last of lives that are over; the instance is the same, if it has one."""
     monkeypatch.setattr(GroupPositions, "repeat_share", 0.0)
     monkeypatch.setattr(GroupPositions, "nobody_share", 0.0)
+    monkeypatch.setattr(GroupPositions, "stranger_share", 0.0)
     columns = {"member_id": "m-1", "generation": 3}
     committed = Completion(Outcome.OK, (Record("t", 2, None, 7),), columns=columns)
     workload = WORKLOADS[name]
@@ -147,6 +156,45 @@ def test_a_commit_without_a_member_stands_between_two_of_a_living_one() -> None:
             assert following == replace(each, member=Membership("m-1", 3))
             found += 1
     assert found > 10
+
+
+@pytest.mark.parametrize("name", ["groups-positions", "groups-static-positions"])
+def test_a_commit_of_a_stranger_stands_between_two_of_the_living_member(name: str) -> None:
+    operations = WORKLOADS[name].operations(MANUAL, Random(1))
+    columns = {"member_id": "m-1", "generation": 3}
+    committed = Completion(Outcome.OK, (Record("t", 2, None, 7),), columns=columns)
+    done = [next(operations)]
+    for _ in range(2_000):
+        done.append(operations.send(committed if isinstance(done[-1], CommitOffsets) else READ))
+    found = 0
+    for each, following in pairwise(done):
+        if isinstance(each, CommitPosition) and each.member and each.member.member_id != "m-1":
+            own = replace(each.member, member_id="m-1")
+            assert following == replace(each, member=own)
+            assert own.instance_id == ("member-4" if "static" in name else None)
+            found += 1
+    assert found > 10
+
+
+@pytest.mark.parametrize("name", [*GROUPS, "groups-static-positions", "transform"])
+@pytest.mark.parametrize("seed", range(5))
+@pytest.mark.parametrize(("reads_after_s", "least"), [(5.0, 2), (15.0, 1)])
+def test_in_twenty_seconds_some_members_leave_and_others_crash(
+    name: str, seed: int, reads_after_s: float, least: int
+) -> None:
+    """Each operation takes 50 ms here."""
+    workload, ends = WORKLOADS[name], Counter[type[Operation]]()
+    for process in range(workload.processes):
+        if workload.settings(process).group is None:
+            continue
+        operations = workload.operations(process, Random(f"{seed}:workload:{process}"))
+        done, now_s = next(operations), 0.0
+        while now_s < 20.0:
+            now_s += done.seconds if isinstance(done, Idle) else 0.05
+            completion = READ if now_s > reads_after_s else OK
+            done = operations.send(replace(completion, now_s=now_s))
+            ends[type(done)] += 1
+    assert ends[Crash] >= least and ends[Leave] >= least
 
 
 @pytest.mark.parametrize("is_slow", [True, False])
