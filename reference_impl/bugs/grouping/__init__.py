@@ -9,12 +9,15 @@ from reference_impl.bugs.grouping.accept_old_generations_in_transactions import 
     AcceptOldGenerationsInTransactions,
 )
 from reference_impl.bugs.grouping.accept_stale_epochs import AcceptStaleEpochs
+from reference_impl.bugs.grouping.accept_strangers import AcceptStrangers
 from reference_impl.bugs.grouping.admit_fenced_epochs import AdmitFencedEpochs
 from reference_impl.bugs.grouping.admit_fenced_instances import AdmitFencedInstances
 from reference_impl.bugs.grouping.delete_neighbours import DeleteNeighbours
 from reference_impl.bugs.grouping.end_sessions_early import EndSessionsEarly
 from reference_impl.bugs.grouping.end_sessions_late import EndSessionsLate
 from reference_impl.bugs.grouping.forget_a_member import ForgetAMember
+from reference_impl.bugs.grouping.forget_instances import ForgetInstances
+from reference_impl.bugs.grouping.forget_leaves_in_rebalances import ForgetLeavesInRebalances
 from reference_impl.bugs.grouping.give_before_released import GiveBeforeReleased
 from reference_impl.bugs.grouping.give_parts_twice import GivePartsTwice
 from reference_impl.bugs.grouping.greet_the_dead import GreetTheDead
@@ -147,6 +150,20 @@ GROUPING_BUGS: dict[str, Bug] = {
     ),
     "accept-commits-of-nobody": Bug(
         AcceptCommitsOfNobody, Kind.RARE, ("committed_offsets",), workload="groups-positions"
+    ),
+    "accept-strangers": Bug(
+        AcceptStrangers, Kind.RARE, ("committed_offsets",), workload="groups-positions"
+    ),
+    "forget-leaves-in-rebalances": Bug(
+        ForgetLeavesInRebalances, Kind.RARE, ("group_liveness",), workload="sessions"
+    ),
+    "forget-instances": Bug(
+        ForgetInstances,
+        Kind.RARE,
+        (),
+        workload="groups-static-positions",
+        nemesis="kill-group-coordinator",
+        cases="test_an_instance_outlives_its_coordinator",
     ),
     "accept-old-generations": Bug(
         AcceptOldGenerations, Kind.SHOWN, ("committed_offsets",), workload="groups-positions"

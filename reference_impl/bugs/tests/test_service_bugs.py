@@ -168,6 +168,29 @@ def commit_of_a_replaced_process(rules: type[Rules]) -> object:
     return old.commit(3)
 
 
+def commit_of_a_stranger(rules: type[Rules]) -> object:
+    one, _ = stable_pair(world_of_groups(rules))
+    return one.commit(3, member_id="stranger")
+
+
+def heartbeat_of_an_instance_after_a_kill(rules: type[Rules]) -> object:
+    world = world_of_groups(rules)
+    member = Client(world, 1, "instance")
+    member.join()
+    world.wait(0)
+    member.take()
+    member.send_sync({member.member_id: b"all"})
+    world.kill()
+    return member.heartbeat()
+
+
+def heartbeat_after_a_leave_in_a_rebalance(rules: type[Rules]) -> object:
+    one, two = stable_pair(world_of_groups(rules))
+    one.send_join()
+    assert two.leave() == ErrorCode.NONE
+    return two.heartbeat()
+
+
 def parts_of_two(rules: type[Rules]) -> object:
     world = world_of_groups(rules)
     one, two = Client(world, 1), Client(world, 2)
@@ -210,7 +233,7 @@ def read_before_the_end(rules: type[Rules]) -> object:
     return read_committed(producer.world)
 
 
-FENCED = ErrorCode.FENCED_INSTANCE_ID
+FENCED, UNKNOWN = ErrorCode.FENCED_INSTANCE_ID, ErrorCode.UNKNOWN_MEMBER_ID
 CASES: dict[str, tuple[Callable[[type[Rules]], object], object, object]] = {
     "drop-unawaited-batches": (acknowledged_by_the_leader, EVERY + 1, EVERY),
     "delete-young-segments": (young_segments, ["a"], []),
@@ -225,6 +248,13 @@ CASES: dict[str, tuple[Callable[[type[Rules]], object], object, object]] = {
         ErrorCode.NONE,
     ),
     "admit-fenced-instances": (commit_of_a_replaced_process, FENCED, ErrorCode.NONE),
+    "accept-strangers": (commit_of_a_stranger, UNKNOWN, ErrorCode.NONE),
+    "forget-instances": (heartbeat_of_an_instance_after_a_kill, ErrorCode.NONE, UNKNOWN),
+    "forget-leaves-in-rebalances": (
+        heartbeat_after_a_leave_in_a_rebalance,
+        UNKNOWN,
+        ErrorCode.REBALANCE_IN_PROGRESS,
+    ),
     "give-parts-twice": (parts_of_two, [b"larger", b"two"], [b"larger", b"larger"]),
     "give-before-released": (partitions_of_two_at_once, 0, 1),
     "lose-commits": (positions_after_a_kill, (2, 2), (2, 1)),

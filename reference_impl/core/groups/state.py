@@ -64,7 +64,7 @@ class GroupState(Shard):
                 self.groups.setdefault(key.group, ClassicGroup(key.group))
         elif kind == "GroupMetadataKey":
             if value is not None:
-                self.groups[key.group] = group_log.group_from(key.group, value)
+                self.groups[key.group] = self.rules.loaded_group(key.group, value)
             elif isinstance(self.groups.get(key.group), ClassicGroup):
                 self._end(key.group)
         elif records.is_of_consumer_group(key):

@@ -19,12 +19,12 @@ from reference_impl.core.groups.consumer.model.member import (
 )
 from reference_impl.core.groups.consumer.model.states import MemberState
 from reference_impl.core.groups.consumer.timers import REVOCATION
-from reference_impl.core.groups.group_log import Entry, GroupLog
+from reference_impl.core.groups.group_log import Entry, GroupLog, group_from
 from reference_impl.core.groups.offsets import CommittedOffset, Committer, Offsets
 from reference_impl.core.log.directories.checkpoints import TopicPartition
 from reference_impl.core.partitions.partition import Partition
 from reference_impl.core.refused import Refused
-from reference_impl.wire import ErrorCode
+from reference_impl.wire import ErrorCode, Struct
 
 AnyMember = TypeVar("AnyMember", Member, ConsumerMember)
 Target = Mapping[str, frozenset[TopicIdPartition]]
@@ -79,6 +79,13 @@ class Grouping:
         removed even then, since its timer is longer (KIP-62; GroupMetadataManager.java,
         expireClassicGroupMemberHeartbeat)."""
         return member.is_new or not (member.awaiting_join or member.awaiting_sync)
+
+    def loaded_group(self, group_id: str, value: Struct) -> ClassicGroup:
+        """Return the classic group that a record of `__consumer_offsets` describes, as a new
+        coordinator finds it: its generation, and each member with its id and group.instance.id, by
+        which the members go on without joining again (KIP-345; GroupMetadataManager.java, replay of
+        GroupMetadataValue)."""
+        return group_from(group_id, value)
 
     def members_to_expect(self, loaded: Mapping[str, AnyMember]) -> Collection[AnyMember]:
         """Return the members from before a restart whose session timeouts start again: all of them,
