@@ -13,7 +13,9 @@ from chaos.world import joined
 from conformance.case import Unsupported, case, each, expect, expect_that
 from conformance.cases.cluster.test_lost_brokers import RETURN_S, lost, replicated
 from conformance.cases.cluster.test_quorum import METADATA
+from conformance.cases.configs.configs import BROKER, alter, change
 from conformance.target.examination import Examined
+from conformance.target.settings import broker_setting
 from conformance.wire import Connection, ConnectionClosed, Wire, eventually, part, request
 from reference_impl.wire import ErrorCode, Malformed, Struct
 
@@ -208,6 +210,31 @@ def test_the_active_controller_serves_administrators_and_others_refuse(
             expect(error, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, "error of the topic")
         else:
             wire.wait_for_topic(name, 1)
+
+
+@case(
+    "KRFT-04",
+    "DescribeQuorum",
+    versions=(2, 2),
+    spec="KIP-919; class QuorumController, ConfigResourceExistenceChecker",
+    priority="P1",
+)
+def test_a_controller_changes_no_broker_that_has_not_registered(wire: Wire, version: int) -> None:
+    """IncrementalAlterConfigs of a broker that has not registered gets BROKER_ID_NOT_REGISTERED
+    (102) from the active controller, even if a value is wrong; but a change that a controller makes
+    for no broker, one that adds cordoned directories (where there are such), INVALID_CONFIG
+    (40)."""
+    controller, name = at_active(wire), str(STRANGER)
+    wanted = {("log.cleaner.threads", "2"): ErrorCode.BROKER_ID_NOT_REGISTERED}
+    wanted["log.cleaner.threads", "many"] = ErrorCode.BROKER_ID_NOT_REGISTERED
+    if broker_setting(wire, "cordoned.log.dirs") is not None:
+        wanted["cordoned.log.dirs", "/elsewhere"] = ErrorCode.INVALID_CONFIG
+    for (key, value), error in wanted.items():
+        changes = {name: [change(key, value)]}
+        codes = alter(
+            wire, 1, changes, resource_type=BROKER, validate_only=True, connection=controller
+        )
+        expect(codes, {name: error}, f"errors with {key}={value}")
 
 
 WRONG: dict[str, tuple[dict[str, Any], ErrorCode]] = {

@@ -77,16 +77,15 @@ def change_to(
         raise Refused(resource.code_of_bad_value, str(error)) from None
     # DEDUPLICATE: what has that value already needs no record.
     before = resource.overrides
-    has_elr = controller.image.features.get(ELIGIBLE_REPLICAS, 0) > 0
-    if has_elr and resource.resource_type == BROKER_RESOURCE:
-        _keep_min_insync_replicas(resource.name, before, after)
+    if resource.resource_type == BROKER_RESOURCE:
+        check_min_insync_replicas(controller, resource, after)
     records = [
         config_record(resource.resource_type, resource.name, key, after.get(key))
         for key in sorted({*before, *after})
         if before.get(key) != after.get(key)
     ]
     minimum = before.get(MIN_INSYNC_REPLICAS), after.get(MIN_INSYNC_REPLICAS)
-    if has_elr and controller.rules.forgets_eligible_replicas(*minimum):
+    if _has_elr(controller) and controller.rules.forgets_eligible_replicas(*minimum):
         records.append(cleared_elr(resource))
     # APPLY
     if records and not validate_only:
@@ -111,22 +110,30 @@ def _check_lengths(overrides: Mapping[str, str]) -> None:
             )
 
 
-def _keep_min_insync_replicas(
-    name: str, before: Mapping[str, str], after: Mapping[str, str]
+def _has_elr(controller: Controller) -> bool:
+    return controller.image.features.get(ELIGIBLE_REPLICAS, 0) > 0
+
+
+def check_min_insync_replicas(
+    controller: Controller, broker: Configured, after: Mapping[str, str]
 ) -> None:
     """Raise Refused if a broker's own min.insync.replicas would change, or the cluster's would be
-    removed, so that brokers would have different values.
+    removed, so that brokers would have different values. Accept both without eligible leader
+    replicas.
 
-    With eligible leader replicas it belongs to the cluster, whose controller uses it to decide
-    which replicas may lead (KIP-966).
+    With them it belongs to the cluster, whose controller uses it to decide which replicas may lead
+    (KIP-966).
     """
-    changed = before.get(MIN_INSYNC_REPLICAS) != after.get(MIN_INSYNC_REPLICAS)
-    if name != ALL_BROKERS and changed:
+    before = broker.overrides.get(MIN_INSYNC_REPLICAS)
+    changed = before != after.get(MIN_INSYNC_REPLICAS)
+    if not changed or not _has_elr(controller):
+        return
+    if broker.name != ALL_BROKERS:
         raise Refused(
             ErrorCode.INVALID_CONFIG,
             f"Broker-level {MIN_INSYNC_REPLICAS} cannot be altered while ELR is enabled.",
         )
-    if changed and MIN_INSYNC_REPLICAS not in after:
+    if MIN_INSYNC_REPLICAS not in after:
         raise Refused(
             ErrorCode.INVALID_CONFIG,
             f"Cluster-level {MIN_INSYNC_REPLICAS} cannot be removed while ELR is enabled.",

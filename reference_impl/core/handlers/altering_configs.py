@@ -11,6 +11,7 @@ from collections.abc import Callable, Generator, Mapping
 from reference_impl.core.controller.config_changes import (
     Configured,
     change_to,
+    check_min_insync_replicas,
     check_node_exists,
     find_configured,
 )
@@ -68,8 +69,6 @@ def alter_all(
                 raise Refused(ErrorCode.INVALID_REQUEST, "Each resource must appear at most once.")
             check_form(resource)
             may_alter(controller, request, resource)
-            if resource.resource_type == BROKER_RESOURCE:
-                check_node_exists(controller, resource.resource_name)
             admitted.append((resource, row))
             spoilt = spoilt or spoils(resource)
         except Refused as refused:
@@ -81,8 +80,11 @@ def alter_all(
                 raise Refused(ErrorCode.UNKNOWN_SERVER_ERROR)
             configured = find_configured(controller, resource.resource_type, resource.resource_name)
             after = wanted(configured, resource)
-            if request.is_for_controller and configured.resource_type == BROKER_RESOURCE:
-                check_removes_only(configured.overrides, after)
+            if configured.resource_type == BROKER_RESOURCE:
+                if request.is_for_controller:  # no broker has checked it
+                    check_removes_only(configured.overrides, after)
+                    check_min_insync_replicas(controller, configured, after)
+                check_node_exists(controller, configured.name)
             change_to(controller, configured, after, validate_only=request.body.validate_only)
         except Refused as refused:
             row.error_code, row.error_message = refused.code, refused.message

@@ -186,6 +186,25 @@ def test_a_controller_that_is_asked_itself_only_removes_directories() -> None:
     assert code(OF_CONTROLLER, " ") == ErrorCode.NONE
 
 
+@pytest.mark.parametrize(
+    ("key", "value", "expected"),
+    [
+        ("log.cleaner.threads", "2", ErrorCode.BROKER_ID_NOT_REGISTERED),
+        ("log.cleaner.threads", "many", ErrorCode.BROKER_ID_NOT_REGISTERED),
+        (CORDONED, "/elsewhere", ErrorCode.INVALID_CONFIG),
+        ("min.insync.replicas", "1", ErrorCode.INVALID_CONFIG),
+    ],
+)
+def test_a_controller_refuses_some_keys_before_it_looks_for_the_broker(
+    key: str, value: str, expected: ErrorCode
+) -> None:
+    resources = change("7", value)
+    resources[0].configs[0].name = key
+    answer = ask(started(), OF_CONTROLLER, ApiKey.INCREMENTAL_ALTER_CONFIGS, 1, resources=resources)
+    assert isinstance(answer, Respond)
+    assert answer.body.responses[0].error_code == expected
+
+
 def test_new_replicas_go_to_the_other_brokers_at_once() -> None:
     """The broker does not wait for its next heartbeat to tell the controller."""
     cluster = ReplicatedCluster(configs={"broker.heartbeat.interval.ms": "1000"})
