@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from reference_impl.core.controller.controller import Controller
-from reference_impl.core.controller.leaders.broker_changes import unregister_broker
+from reference_impl.core.controller.leaders.unregistration import unregister_in_slices
 from reference_impl.core.effects import Effect, Respond
 from reference_impl.core.events import Request
 from reference_impl.core.refused import Refused
+from reference_impl.core.requests.giving_way import in_turns
 from reference_impl.core.security.authorization.permissions import ALTER_CLUSTER
 from reference_impl.wire import definition
 
@@ -22,7 +23,7 @@ def handle_unregister_broker(controller: Controller, request: Request) -> Iterat
     try:
         # VALIDATE, DEDUPLICATE (a removed broker is not registered), APPLY
         controller.access.require(request, ALTER_CLUSTER)
-        unregister_broker(controller, request.body.broker_id)
+        yield from in_turns(request, unregister_in_slices(controller, request.body.broker_id))
     except Refused as refused:
         answer.error_code, answer.error_message = refused.code, refused.message
     # RESPOND

@@ -208,19 +208,25 @@ def _registration(body: Struct, broker_epoch: int, before: BrokerImage | None) -
 
 def hear_in_slices(controller: Controller, body: Struct) -> Generator[None, None, Reply]:
     """Do what `hear_heartbeat` does, but let others have their turn after each slice of the
-    partitions that a broker leaves which is fenced or stops."""
-    if body.want_fence or body.want_shut_down:
-        yield from in_slices(controller, lambda: _of_leaving(controller, body))
+    partitions that a broker leaves which is fenced or stops, or that one which is unfenced may
+    lead."""
+    broker = _heard(controller, body)
+    session = controller.sessions.of(broker.node_id)
+    if broker.fenced:
+        session.is_placed = False
+    if body.want_fence or body.want_shut_down or not session.is_placed:
+        yield from in_slices(controller, lambda: _of_move(controller, body))
     return hear_heartbeat(controller, body)
 
 
-def _of_leaving(controller: Controller, body: Struct) -> Iterator[Struct]:
+def _of_move(controller: Controller, body: Struct) -> Iterator[Struct]:
     """Yield the records by which the broker of a heartbeat leaves its ISRs before it enters its
     next state. A broker that stops enters it first: otherwise the leaders would take it into their
-    ISRs again, since it still fetches. Raise Refused as `hear_heartbeat` does."""
+    ISRs again, since it still fetches. One that is unfenced does so, too: only then may it lead.
+    Raise Refused as `hear_heartbeat` does."""
     broker = _heard(controller, body)
     following = _following(controller, broker, body)
-    if following is State.CONTROLLED_SHUTDOWN:
+    if following in (State.CONTROLLED_SHUTDOWN, State.UNFENCED):
         yield from _records_of_move(controller, broker, following)
     elif following is not state_of(broker) and not broker.fenced:
         yield from elections.without(controller, broker.node_id)
@@ -246,13 +252,15 @@ def hear_heartbeat(controller: Controller, body: Struct) -> Reply:
         broker = controller.image.brokers[broker.node_id]
     now, following = state_of(broker), _following(controller, broker, body)
     is_stopping = following is State.CONTROLLED_SHUTDOWN
+    session = controller.sessions.of(broker.node_id)
+    comes = following is State.UNFENCED and not session.is_placed
     moves: list[Struct] = []
-    if following is not now or is_stopping:
+    if following is not now or is_stopping or comes:
         moves = list(_records_of_move(controller, broker, following))
     if moves:
         controller.write(moves)
     controller.sessions.renew(broker.node_id, body.current_metadata_offset)
-    session = controller.sessions.of(broker.node_id)
+    session.is_placed = following is State.UNFENCED
     # It is unknown yet if this controller began, or moved slices, in the middle of the shutdown.
     is_unknown = session.controlled_shutdown_at == NEVER
     if is_stopping and (moves or is_unknown or elections.leads_any(controller, broker.node_id)):
@@ -324,10 +332,12 @@ def _records_of_move(
     controller: Controller, broker: BrokerImage, following: State
 ) -> Iterator[Struct]:
     """Yield the records that move a broker to its next state; one that may stop at once is fenced.
-    Yield none for a broker that is fenced already and only stops or stays so. For one in controlled
-    shutdown, yield what an earlier heartbeat, perhaps to another controller, has left to do."""
+    Yield none for a broker that is fenced already and only stops or stays so. For one that is in
+    controlled shutdown or unfenced already, yield what an earlier heartbeat, perhaps to another
+    controller, has left to do."""
     if following is State.UNFENCED:
-        yield change(broker, fenced=UNFENCE)
+        if broker.fenced:
+            yield change(broker, fenced=UNFENCE)
         yield from elections.with_broker(controller, broker.node_id)
     elif following is State.CONTROLLED_SHUTDOWN:
         if not broker.in_controlled_shutdown:
@@ -366,19 +376,3 @@ def fence_in_slices(controller: Controller, silent: int) -> Iterator[None]:
         if controller.metadata.active_epoch != epoch or silent not in silent_brokers(controller):
             return
     controller.write(list(fenced(controller, controller.image.brokers[silent])))
-
-
-def unregister_broker(controller: Controller, broker_id: int) -> None:
-    """Remove a broker from the cluster, from every ISR and from every leadership. Raise
-    Refused(BROKER_ID_NOT_REGISTERED) if it is not registered."""
-    broker = controller.image.brokers.get(broker_id)
-    if broker is None:
-        raise Refused(
-            ErrorCode.BROKER_ID_NOT_REGISTERED, f"Broker ID {broker_id} is not currently registered"
-        )
-    records = list(elections.without(controller, broker_id))
-    record = definition("UnregisterBrokerRecord").new(
-        broker_id=broker_id, broker_epoch=broker.broker_epoch
-    )
-    controller.write([*records, record])
-    controller.sessions.forget(broker_id)

@@ -29,6 +29,9 @@ class Session:
     controlled_shutdown_at: int = NEVER
     """The offset of the newest metadata record when the broker last led a partition while it was
     stopping."""
+    is_placed: bool = False
+    """Whether this controller has let the broker, since it was unfenced, lead whatever had no
+    leader."""
 
 
 class BrokerSessions:

@@ -7,12 +7,8 @@ from uuid import UUID
 import pytest
 
 from reference_impl.core.controller.activation import activate
-from reference_impl.core.controller.leaders.broker_changes import (
-    Reply,
-    State,
-    register_broker,
-    unregister_broker,
-)
+from reference_impl.core.controller.leaders.broker_changes import Reply, State, register_broker
+from reference_impl.core.controller.leaders.unregistration import unregister_in_slices
 from reference_impl.core.controller.tests.scene import SESSION_MS, Scene
 from reference_impl.core.controller.tests.test_elections import scene_of
 from reference_impl.core.refused import Refused
@@ -161,8 +157,8 @@ def test_a_broker_that_leads_nothing_may_stop_at_once() -> None:
 
 def test_a_broker_that_is_unregistered_is_in_no_isr() -> None:
     scene = scene_of(1, 2, 3)
-    unregister_broker(scene.controller, 1)
+    assert list(unregister_in_slices(scene.controller, 1)) == []
     assert scene.led() == (2, 1, (2, 3), ())
     assert 1 not in scene.controller.image.brokers
     with pytest.raises(Refused, match="BROKER_ID_NOT_REGISTERED"):
-        unregister_broker(scene.controller, 1)
+        list(unregister_in_slices(scene.controller, 1))

@@ -1,5 +1,6 @@
 """A broker that is in many ISRs leaves them in slices, and others have their turn in between: it
-has fallen silent, is fenced by its heartbeat, stops, or returns."""
+has fallen silent, is fenced by its heartbeat, stops, returns, or is unregistered. In slices, too,
+one that is unfenced leads what had no leader."""
 
 from __future__ import annotations
 
@@ -17,6 +18,7 @@ from reference_impl.core.controller.leaders.broker_changes import (
     hear_in_slices,
     register_in_slices,
 )
+from reference_impl.core.controller.leaders.unregistration import unregister_in_slices
 from reference_impl.core.controller.records import new_partition, new_topic
 from reference_impl.core.controller.tests.scene import CAUGHT_UP, HEARTBEAT, SESSION_MS, Scene
 from reference_impl.core.refused import Refused
@@ -218,3 +220,69 @@ def test_a_registration_that_comes_twice_is_one(scene: Spied) -> None:
     next(second)
     assert end_of(first) == end_of(second) == scene.controller.image.brokers[1].broker_epoch
     assert scene.isrs_of(1) == 0
+
+
+@pytest.fixture
+def leaderless(living: Spied) -> Spied:
+    """Provide a scene in which all brokers are fenced, and broker 1 comes back."""
+    for broker in (2, 3, 1):
+        end_of(living.asked(broker, want_fence=True))
+    assert living.leaders() == {-1}
+    living.sizes.clear()
+    return living
+
+
+def led_by(scene: Spied, broker: int) -> int:
+    partitions = scene.controller.image.topics["t"].partitions.values()
+    return sum(state.leader == broker for state in partitions)
+
+
+def test_a_broker_that_is_unfenced_leads_in_slices(leaderless: Spied) -> None:
+    slices = leaderless.asked(1)
+    next(slices)
+    assert not leaderless.controller.image.brokers[1].fenced
+    assert led_by(leaderless, 1) == AT_ONCE - 1
+    assert end_of(slices).state is State.UNFENCED
+    assert leaderless.sizes == [10, 10, 6]
+    assert led_by(leaderless, 1) == PARTITIONS
+    end_of(leaderless.asked(1))
+    assert leaderless.sizes == [10, 10, 6], "the next heartbeat finds nothing to do"
+
+
+def test_the_next_controller_lets_an_unfenced_broker_lead_what_is_left(leaderless: Spied) -> None:
+    next(leaderless.asked(1))
+    leaderless.controller.sessions.begin((1, 2, 3))  # as that of another node does (activate)
+    assert end_of(leaderless.asked(1)).state is State.UNFENCED
+    assert led_by(leaderless, 1) == PARTITIONS
+
+
+def test_a_broker_that_was_silent_leads_in_slices(leaderless: Spied) -> None:
+    end_of(leaderless.asked(1))
+    leaderless.pass_time(SESSION_MS + 1)
+    assert 1 in leaderless.fence_silent()
+    leaderless.sizes.clear()
+    end_of(leaderless.asked(1))
+    assert leaderless.sizes == [10, 10, 6]
+    assert led_by(leaderless, 1) == PARTITIONS
+
+
+# --- an administrator -----------------------------------------------------------------------------
+
+
+def test_a_broker_is_unregistered_in_slices(scene: Spied) -> None:
+    slices = unregister_in_slices(scene.controller, 1)
+    next(slices)
+    assert (scene.isrs_of(1), 1 in scene.controller.image.brokers) == (15, True)
+    assert list(slices) == [None]
+    assert scene.sizes == [10, 10, 6]
+    assert (scene.isrs_of(1), scene.leaders()) == (0, {2, 3})
+    assert 1 not in scene.controller.image.brokers
+
+
+def test_a_broker_that_is_unregistered_twice_at_once_is_refused_once(scene: Spied) -> None:
+    first, second = (unregister_in_slices(scene.controller, 1) for _ in range(2))
+    next(first)
+    next(second)
+    list(first)
+    with pytest.raises(Refused, match="BROKER_ID_NOT_REGISTERED"):
+        list(second)
