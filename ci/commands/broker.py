@@ -96,10 +96,13 @@ def fuzz(
 def kills(
     seed: Annotated[int, typer.Option(help="Seed of every random choice.")] = 1,
     kills: Annotated[int, typer.Option(help="Number of kills.")] = 200,
+    nodes: Annotated[
+        int, typer.Option(help="Number of nodes; of several, one at random is killed at a time.")
+    ] = 1,
     bug: Annotated[str | None, typer.Option(help="Plant a bug (touchstone bugs --list).")] = None,
 ) -> None:
-    """Kill -9 the reference broker under load; exit 1 if it loses or duplicates acknowledged
-    data."""
+    """Kill -9 the reference broker, or one of its nodes, under load; exit 1 if it loses or
+    duplicates acknowledged data."""
     from chaos.means import leftovers
     from reference_impl.bugs import BUGS
     from reference_impl.robustness.kills.run import run_kills
@@ -108,9 +111,9 @@ def kills(
         raise UsageError(
             f"--bug {bug}: there is no such bug; `touchstone bugs --list` names them all"
         )
-    check_above_zero(kills=kills)
+    check_above_zero(kills=kills, nodes=nodes)
     leftovers.remove_and_mark_children()
-    outcome = run_kills(seed, kills, bug)
+    outcome = run_kills(seed, kills, bug, nodes)
     print(outcome.summary())
     raise typer.Exit(1 if outcome.violations else 0)
 

@@ -40,7 +40,10 @@ EXAMPLES: Mapping[str, tuple[str, ...]] = {
     "findings": ("touchstone findings runs --out findings.md",),
     "bench": ("touchstone bench judges",),
     "fuzz": ("touchstone fuzz --seconds 60 --seed 1",),
-    "kills": ("touchstone kills --kills 200 --seed 1",),
+    "kills": (
+        "touchstone kills --kills 200 --seed 1",
+        "touchstone kills --kills 30 --seed 1 --nodes 3",
+    ),
     "sim": (
         "touchstone sim --seeds 200 --jobs 2",
         "touchstone sim --first-seed 4711 --seeds 1 --bug reuse-producer-ids --json",

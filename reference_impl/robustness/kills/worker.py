@@ -31,7 +31,7 @@ class Worker:
     def __init__(self, station: Station, name: str, random: Random) -> None:
         self.name = name
         self.random = random
-        self.link = Link(station)
+        self.link = Link(station, random.choice)
         self.failure: str | None = None
         self._ending = threading.Event()
         self._thread = threading.Thread(target=self._run, name=name, daemon=True)

@@ -16,6 +16,20 @@ def test_what_was_acknowledged_survives_kills_and_happens_once() -> None:
     assert min(outcome.counts.values()) >= DONE_MIN, outcome.summary()
 
 
+@pytest.mark.nightly
+def test_what_was_acknowledged_survives_kills_of_random_nodes_of_three() -> None:
+    outcome = run_kills(seed=1, kills=6, nodes=3)
+    assert not outcome.violations, "\n".join(outcome.violations)
+    assert outcome.kills == 6
+    assert min(outcome.counts.values()) >= DONE_MIN, outcome.summary()
+
+
+@pytest.mark.nightly
+def test_three_nodes_that_forget_their_producers_are_caught() -> None:
+    outcome = run_kills(seed=2, kills=12, bug="forget-producer-state-on-restart", nodes=3)
+    assert outcome.violations
+
+
 def test_a_broker_that_forgets_its_producers_is_caught() -> None:
     outcome = run_kills(seed=2, kills=5, bug="forget-producer-state-on-restart")
     assert outcome.violations
