@@ -51,11 +51,11 @@ class Kills:
 
 @contextmanager
 def failing_cluster(
-    directory: Path, settings: Mapping[str, str], seed: int
+    target: str, directory: Path, settings: Mapping[str, str], seed: int
 ) -> Iterator[tuple[str, Kills]]:
-    """Start three reference nodes; yield their addresses, and the kills, which begin when the test
-    starts them."""
-    cluster = parse_target("reference").start(directory, NODES, settings)
+    """Start three nodes of the target; yield their addresses, and the kills, which begin when the
+    test starts them."""
+    cluster = parse_target(target).start(directory, NODES, settings)
     kills = Kills(cluster, seed)
     try:
         yield cluster.bootstrap, kills

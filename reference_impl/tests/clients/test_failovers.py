@@ -36,7 +36,7 @@ SETTINGS = {"group.initial.rebalance.delay.ms": "0", "transaction.max.timeout.ms
 def failing(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[tuple[str, Kills]]:
     """Start three nodes with a topic for the numbers and one for their copies."""
     seed = sum(request.node.name.encode())
-    with failing_cluster(tmp_path / "cluster", SETTINGS, seed) as (bootstrap, kills):
+    with failing_cluster("reference", tmp_path / "cluster", SETTINGS, seed) as (bootstrap, kills):
         admin = AdminClient({"bootstrap.servers": bootstrap})
         topics = [NewTopic(name, PARTITIONS) for name in ("numbers", "copies")]
         for made in admin.create_topics(topics).values():

@@ -13,10 +13,10 @@ CODECS = ("none", "gzip", "snappy", "lz4", "zstd")
 
 
 @pytest.mark.needs("java", "kafka-jars")
-def test_java_clients_produce_and_consume_with_each_codec(bootstrap: str) -> None:
+def test_java_clients_produce_and_consume_with_each_codec(bootstrap: str, nodes: int) -> None:
     printed = launch(SOURCE, "4.3.1", bootstrap)
     said = [line for line in printed.splitlines() if line.split()[0] in ("admin", *CODECS)]
     assert said == [
-        "admin 3 partitions, 33 keys, 1 node",
+        f"admin 3 partitions, 33 keys, nodes: {nodes}",
         *(f"{codec} true" for codec in CODECS),
     ], printed

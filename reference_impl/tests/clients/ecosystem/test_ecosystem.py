@@ -2,7 +2,7 @@
 
 Each program is killed in the middle and started again, and what it wrote must be what a run without
 a failure writes. Apache Kafka is asked the same, so that a test which accuses a correct broker is
-seen at once. On three reference nodes, brokers are killed meanwhile, too.
+seen at once. On three nodes of either, brokers are killed meanwhile, too.
 """
 
 from __future__ import annotations
@@ -67,7 +67,8 @@ class Brokers:
     def start(self, name: str) -> str:
         """Start a cluster, and return its addresses."""
         if self._nodes > 1:
-            failing = failing_cluster(self._directory / name, SETTINGS, len(self._kills) + 1)
+            seed = len(self._kills) + 1
+            failing = failing_cluster(self._target, self._directory / name, SETTINGS, seed)
             bootstrap, kills = self._stack.enter_context(failing)
             self._kills.append(kills)
             return bootstrap
@@ -88,8 +89,8 @@ class Brokers:
 
 
 @pytest.fixture(
-    params=[("reference", 1), ("reference", NODES), ("apache:4.3.1", 1)],
-    ids=["reference", "reference-3", "apache:4.3.1"],
+    params=[(target, nodes) for target in ("reference", "apache:4.3.1") for nodes in (1, NODES)],
+    ids=["reference", "reference-3", "apache:4.3.1", "apache:4.3.1-3"],
 )
 def brokers(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Brokers]:
     """Provide clusters of one implementation."""

@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"strings"
 	"time"
 
 	"github.com/twmb/franz-go/pkg/kadm"
@@ -32,8 +33,13 @@ func main() {
 	}
 }
 
+// seeds names the brokers of a list that is separated by commas.
+func seeds(bootstrap string) kgo.Opt {
+	return kgo.SeedBrokers(strings.Split(bootstrap, ",")...)
+}
+
 func run(ctx context.Context, bootstrap string) error {
-	client, err := kgo.NewClient(kgo.SeedBrokers(bootstrap))
+	client, err := kgo.NewClient(seeds(bootstrap))
 	if err != nil {
 		return err
 	}
@@ -103,7 +109,7 @@ func send(
 	if _, err := admin.CreateTopic(ctx, 2, 1, nil, topic); err != nil {
 		return nil, err
 	}
-	options = append(options, kgo.SeedBrokers(bootstrap), kgo.DefaultProduceTopic(topic))
+	options = append(options, seeds(bootstrap), kgo.DefaultProduceTopic(topic))
 	producer, err := kgo.NewClient(options...)
 	if err != nil {
 		return nil, err
@@ -139,7 +145,7 @@ func receive(ctx context.Context, consumer *kgo.Client, sent map[string]bool) er
 
 func grouped(bootstrap, topic string, options ...kgo.Opt) (*kgo.Client, error) {
 	return kgo.NewClient(append(options,
-		kgo.SeedBrokers(bootstrap), kgo.ConsumeTopics(topic), kgo.ConsumerGroup(topic),
+		seeds(bootstrap), kgo.ConsumeTopics(topic), kgo.ConsumerGroup(topic),
 		kgo.ConsumeResetOffset(kgo.NewOffset().AtStart()),
 	)...)
 }
@@ -216,7 +222,7 @@ func transform(ctx context.Context, bootstrap string, admin *kadm.Client) error 
 		return err
 	}
 	session, err := kgo.NewGroupTransactSession(
-		kgo.SeedBrokers(bootstrap), kgo.TransactionalID("franz-transform"), kgo.ConsumeTopics(in),
+		seeds(bootstrap), kgo.TransactionalID("franz-transform"), kgo.ConsumeTopics(in),
 		kgo.ConsumerGroup("franz-transform"), kgo.ConsumeResetOffset(kgo.NewOffset().AtStart()),
 		kgo.FetchIsolationLevel(kgo.ReadCommitted()), kgo.DefaultProduceTopic(out),
 		kgo.RequireStableFetchOffsets(),

@@ -30,8 +30,8 @@ public class Smoke {
                 .get("java-admin").partitions().size();
             ConfigResource topic = new ConfigResource(ConfigResource.Type.TOPIC, "java-admin");
             int keys = admin.describeConfigs(List.of(topic)).all().get().get(topic).entries().size();
-            System.out.println("admin " + partitions + " partitions, " + keys + " keys, "
-                + admin.describeCluster().nodes().get().size() + " node");
+            System.out.println("admin " + partitions + " partitions, " + keys + " keys, nodes: "
+                + admin.describeCluster().nodes().get().size());
         }
         for (String codec : List.of("none", "gzip", "snappy", "lz4", "zstd")) {
             Set<String> sent = produce(bootstrap, codec);

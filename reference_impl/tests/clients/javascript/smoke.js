@@ -9,7 +9,7 @@ const COUNT = 50;
 const PATIENCE_MS = 60_000;
 const kafka = new Kafka({
   clientId: "kafkajs-smoke",
-  brokers: [process.argv[2]],
+  brokers: process.argv[2].split(","),
   logLevel: logLevel.ERROR,
 });
 const admin = kafka.admin();
