@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Protocol
 
 from chaos.run.final_phase import HealthCheck, await_recovery, read_finally
@@ -110,10 +111,10 @@ class Phases:
         earlier if the run is told to stop. Processes and nemesis still work until `heal`."""
         self.has_attacked = True
         for process in range(self._workload.processes):
-            work = act(self._shared, self._workload, process, self._means.clients)
+            work = partial(act, self._shared, self._workload, process, self._means.clients)
             self._tasks.start(f"process {process}", work)
         await self._warm_up()
-        self._tasks.start("nemesis", self.fault_performer.run())
+        self._tasks.start("nemesis", self.fault_performer.run)
         began, elapsed = self._world.monotonic(), 0.0
         while elapsed < seconds and not self._shared.stop.is_set():
             self._onlooker.watch(elapsed)

@@ -3,7 +3,7 @@ for tasks has a time limit."""
 
 from __future__ import annotations
 
-from collections.abc import Coroutine
+from collections.abc import Callable, Coroutine
 from typing import Any
 
 from chaos.run.workers import Shared
@@ -17,12 +17,13 @@ class Tasks:
         self._shared = shared
         self._running: list[Task] = []
 
-    def start(self, name: str, work: Coroutine[Any, Any, None]) -> None:
-        """Start a task. If it fails, note that as a problem of the run."""
+    def start(self, name: str, work: Callable[[], Coroutine[Any, Any, None]]) -> None:
+        """Start a task. If it fails, note that as a problem of the run. work: makes the coroutine
+        when the task begins to run, which never happens if the run is over before."""
 
         async def guarded() -> None:
             try:
-                await work
+                await work()
             except Exception as error:
                 # A task that dies silently would look like a calm cluster.
                 self._shared.problem(f"{name} ended early: {type(error).__name__}: {error}")

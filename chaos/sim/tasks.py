@@ -11,6 +11,9 @@ from typing import Any
 
 from chaos.sim.agenda import US, Agenda, Entry
 
+CLEANUP_WAITS_MAX = 100
+"""The number of waits in the cleanup of an abandoned coroutine, after which it is closed."""
+
 
 class Cancelled(BaseException):
     """Raised in a cancelled task where it waits. The task's cleanup may wait again, but must end
@@ -73,11 +76,14 @@ class VirtualTask:
         self.has_ended = False
         self.result: Any = None
         self.error: BaseException | None = None
+        tasks.unfinished[self] = None
         self.resume_soon()
 
     def resume_soon(self) -> None:
-        """Put the task on the agenda, unless it is there already."""
-        if self._resuming is None and not self.has_ended:
+        """Put the task on the agenda, unless it is there already, or has ended."""
+        # An interrupt may have come after the entry was taken and before it was performed.
+        is_there = self._resuming is not None and self._resuming.action is not None
+        if not is_there and not self.has_ended:
             self._resuming = self._tasks.agenda.soon(self._resume)
 
     def set_alarm(self) -> Entry | None:
@@ -119,6 +125,7 @@ class VirtualTask:
 
     def _end(self, result: Any, error: BaseException | None) -> None:
         self.has_ended, self.result, self.error = True, result, error
+        self._tasks.unfinished.pop(self, None)
         for wait in self._joined:
             wait.end()
 
@@ -139,6 +146,20 @@ class VirtualTask:
         if self._tasks.current is not self:
             self.throw_soon(Cancelled())
 
+    def abandon(self) -> None:
+        """End the coroutine at once: raise Cancelled at its current wait, and at each wait of its
+        cleanup. Drop its outcome."""
+        self._end(None, None)
+        before, self._tasks.current = self._tasks.current, self
+        try:
+            for _ in range(CLEANUP_WAITS_MAX):
+                self._work.throw(Cancelled())
+            self._work.close()
+        except BaseException:  # it has ended, by whatever its cleanup raised
+            pass
+        finally:
+            self._tasks.current = before
+
     async def join(self, timeout_s: float | None = None) -> bool:
         """Wait until the task has ended, at most for timeout_s. Return whether it has. Raise the
         coroutine's error if it has ended with one."""
@@ -157,6 +178,14 @@ class Tasks:
     def __init__(self, agenda: Agenda) -> None:
         self.agenda = agenda
         self.current: VirtualTask | None = None
+        self.unfinished: dict[VirtualTask, None] = {}
+        """The tasks that have not ended, in the order of their creation."""
+
+    def abandon(self) -> None:
+        """End all tasks at once, those that their cleanup begins included. Otherwise the garbage
+        collector would end them later, when the files of their run are gone."""
+        while self.unfinished:
+            next(iter(self.unfinished)).abandon()
 
     async def wait(self, wait: Wait, timeout_s: float | None = None) -> None:
         """Return once `wait` has ended; after timeout_s, end it without an error. Raise its error,

@@ -118,18 +118,26 @@ class VirtualWorld:
 
     def run(self, work: Coroutine[Any, Any, T]) -> T:
         main = self._main = self.spawn("the run", work)
-        while not main.has_ended:
-            try:
-                if not self.agenda.step():
-                    main.throw_soon(
-                        TargetError("every task of the simulation waits, and no event is scheduled")
-                    )
-            except KeyboardInterrupt as interrupt:
-                if main.has_ended:
-                    raise
-                main.throw_soon(interrupt)
+        try:
+            while not main.has_ended:
+                self._step(main)
+        finally:
+            self.tasks.abandon()
         result: T = main.outcome()
         return result
+
+    def _step(self, main: VirtualTask) -> None:
+        """Perform the next action. Raise KeyboardInterrupt in the main coroutine after Ctrl-C, or
+        here if that coroutine has ended; raise TargetError in it if no action is left."""
+        try:
+            if not self.agenda.step():
+                main.throw_soon(
+                    TargetError("every task of the simulation waits, and no event is scheduled")
+                )
+        except KeyboardInterrupt as interrupt:
+            if main.has_ended:
+                raise
+            main.throw_soon(interrupt)
 
     def fail(self, sentence: str) -> None:
         """Raise TargetError with this problem in the run's main coroutine, because something has

@@ -2,8 +2,14 @@
 
 from __future__ import annotations
 
+import gc
+import sys
+import warnings
+from typing import Any
+
 import pytest
 
+from chaos.sim.tasks import CLEANUP_WAITS_MAX, Cancelled
 from chaos.sim.world import VirtualWorld
 from chaos.values.protocols import TargetError
 
@@ -96,6 +102,51 @@ def test_a_world_in_which_nothing_will_happen_says_so() -> None:
 
     with pytest.raises(TargetError, match="no event is scheduled"):
         world.run(work())
+
+
+def leave_tasks(ended: list[str]) -> None:
+    """Run a world whose main coroutine is interrupted while tasks wait, or have not begun."""
+    world = VirtualWorld(1)
+
+    async def sleeper(name: str) -> None:
+        try:
+            await world.sleep(60.0)
+        finally:
+            try:
+                await world.sleep(1.0)
+            finally:
+                world.spawn("never begun", sleeper("never begun"))
+                ended.append(name)
+
+    async def stubborn() -> None:
+        while True:
+            try:
+                await world.sleep(60.0)
+            except Cancelled:
+                ended.append("again")
+
+    async def work() -> None:
+        world.spawn("a", sleeper("a"))
+        world.spawn("b", sleeper("b"))
+        world.spawn("stubborn", stubborn())
+        await world.sleep(1.0)
+        world.spawn("late", sleeper("late"))
+        raise KeyboardInterrupt
+
+    world.run(work())
+
+
+def test_tasks_that_are_left_end_with_the_run(monkeypatch: pytest.MonkeyPatch) -> None:
+    gc.collect()  # what earlier tests have left must not complain here
+    ended, complaints = list[str](), list[Any]()
+    monkeypatch.setattr(sys, "unraisablehook", complaints.append)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        with pytest.raises(KeyboardInterrupt):
+            leave_tasks(ended)
+        gc.collect()
+    assert ended == ["a", "b", *["again"] * CLEANUP_WAITS_MAX]
+    assert [str(one.exc_value) for one in complaints] == []
 
 
 def test_what_is_no_part_of_virtual_time_is_refused() -> None:
