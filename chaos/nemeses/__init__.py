@@ -27,6 +27,7 @@ from chaos.nemeses.disk import (
     StallDisk,
 )
 from chaos.nemeses.kill import KillLeader, KillNode, KillThenCalm
+from chaos.nemeses.lagging_node import CatchingUp, LaggingNode
 from chaos.nemeses.last_replica import LastReplicaStanding
 from chaos.nemeses.lone_tail import LoneTail
 from chaos.nemeses.media import (
@@ -44,6 +45,7 @@ from chaos.nemeses.packets import OneWayPackets, PacketLoss
 from chaos.nemeses.partition import CutClientLinks, IsolateLeader, PartitionLeader, PartitionLink
 from chaos.nemeses.pause import PauseNode
 from chaos.nemeses.restarts import (
+    KillAgain,
     KillAll,
     KillController,
     KillGroupCoordinator,
@@ -75,6 +77,7 @@ NEMESES: dict[str, Nemesis] = {
         KillMinority(),
         KillMajority(),
         KillAll(),
+        KillAgain(),
         RollingRestart(),
         PauseNode(),
         PauseStorm(),
@@ -120,5 +123,7 @@ NEMESES: dict[str, Nemesis] = {
         SkewClock(),
         LastReplicaStanding(),
         LoneTail(),
+        LaggingNode(),
+        CatchingUp(),
     )
 }

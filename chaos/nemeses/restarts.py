@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from random import Random
 
 from chaos.nemeses.rounds import rounds
-from chaos.values.faults import Fault, Heal, Kill, Pause, Shutdown
+from chaos.values.faults import Fault, Heal, Kill, Pause, Shutdown, SlowLinks
 
 
 class RollingRestart:
@@ -109,3 +109,27 @@ class KillAll(_Kills):
 
     name, whom = "kill-all", "all"
     calm_s, away_s = (3.0, 6.0), (0.1, 1.0)
+
+
+class KillAgain:
+    """Kill all nodes, and once or twice more when they are back, while they elect a controller over
+    slow links.
+
+    A voter that has voted before the kill must not vote for another node in that epoch afterwards
+    (KIP-595).
+    """
+
+    name = "kill-again"
+    faults: frozenset[type[Fault]] = frozenset({Kill, SlowLinks, Heal})
+    nodes_min = 3
+
+    def schedule(self, rng: Random) -> Iterator[tuple[float, Fault]]:
+        """Yield rounds of two or three kills, with calm between the rounds in which the nodes elect
+        a controller."""
+        while True:
+            yield rng.uniform(3.0, 5.0), Kill("all")
+            for _ in range(rng.randint(1, 2)):
+                yield rng.uniform(0.1, 0.5), Heal()
+                yield 0.0, SlowLinks("all", latency_ms=300, jitter_ms=200, where="controllers")
+                yield rng.uniform(0.5, 3.0), Kill("all")
+            yield rng.uniform(0.1, 0.5), Heal()

@@ -183,7 +183,6 @@ WITHOUT_BUG = {
     "check_fenced": _OF_VOTERS,
     "check_one_change": _OF_VOTERS,
     "may_become_voter": _OF_VOTERS,
-    "keep_election": _OF_QUORUMS,
     "grants_pre_vote": _OF_QUORUMS,
     "follows_newer_epoch": _OF_QUORUMS,
     "has_lost_quorum": _OF_QUORUMS,

@@ -21,6 +21,7 @@ from reference_impl.bugs.cluster.cut_at_high_watermark import CutAtHighWatermark
 from reference_impl.bugs.cluster.elect_anybody import ElectAnybody
 from reference_impl.bugs.cluster.elect_uncleanly import ElectUncleanly
 from reference_impl.bugs.cluster.follow_beyond_committed import FollowBeyondCommitted
+from reference_impl.bugs.cluster.forget_votes import ForgetVotes
 from reference_impl.bugs.cluster.join_early import JoinEarly
 from reference_impl.bugs.cluster.keep_leader_epochs import KeepLeaderEpochs
 from reference_impl.bugs.cluster.lead_by_minority import LeadByMinority
@@ -42,6 +43,8 @@ QUICK_CANDIDATES = {"controller.quorum.election.timeout.ms": "5"}
 """Settings with which voters stand so soon after each other that two candidates meet."""
 QUICK_SHRINKING = {"replica.lag.time.max.ms": "1000"}
 """Settings with which a leader that is cut off proposes a smaller ISR before it is replaced."""
+SMALL_FETCHES = {"replica.fetch.response.max.bytes": "1"}
+"""Settings with which a follower gets one batch by each fetch, so that catching up takes long."""
 ONE_REPLICA = {"default.replication.factor": "1", "min.insync.replicas": "1"}
 """Settings with which a partition has no leader while one broker is dead."""
 TWO_REPLICAS = {"default.replication.factor": "2", "min.insync.replicas": "2"}
@@ -65,20 +68,21 @@ CLUSTER_BUGS: dict[str, Bug] = {
     ),
     "lead-by-minority": _bug(
         LeadByMinority,
-        ("invariant one-leader", "invariant logs-agree"),
-        "isolate-controller",
+        ("lost_writes", "inconsistent_offsets"),
+        "kill-controller",
         "appends",
+        QUICK_FENCING,
     ),
-    "keep-leader-epochs": _bug(
-        KeepLeaderEpochs, ("invariant one-leader",), "kill-leader", "appends"
-    ),
+    "keep-leader-epochs": _bug(KeepLeaderEpochs, ("liveness",), "kill-leader", "appends"),
     "count-itself-alone": _bug(
         CountItselfAlone, ("lost_writes", "append_order"), "partition-leader", "appends"
     ),
     "acknowledge-before-copied": _bug(
         AcknowledgeBeforeCopied, ("lost_writes", "append_order"), "partition-leader", "appends"
     ),
-    "join-early": _bug(JoinEarly, ("invariant isr-is-complete",), "partition-leader", "appends"),
+    "join-early": _bug(
+        JoinEarly, ("lost_writes", "inconsistent_offsets"), "catching-up", "appends", SMALL_FETCHES
+    ),
     "cut-at-high-watermark": _bug(
         CutAtHighWatermark, ("lost_writes", "invariant committed-stays"), "kill-all", "appends"
     ),
@@ -113,10 +117,12 @@ CLUSTER_BUGS: dict[str, Bug] = {
     ),
     "vote-for-shorter-logs": _bug(
         VoteForShorterLogs,
-        ("invariant leader-is-complete", "invariant committed-stays"),
-        "last-replica-standing",
-        "appends",
+        ("lost_writes", "inconsistent_offsets", "liveness"),
+        "lagging-node",
+        "recreate",
+        QUICK_FENCING,
     ),
+    "forget-votes": _bug(ForgetVotes, ("invariant one-vote",), "kill-again", "appends"),
     "vote-twice": _bug(VoteTwice, ("invariant one-vote",), "none", "appends", QUICK_CANDIDATES),
     "serve-replaced-shards": _bug(
         ServeReplacedShards,
@@ -132,9 +138,7 @@ CLUSTER_BUGS: dict[str, Bug] = {
         "transactions",
         {**QUICK_FENCING, **ONE_REPLICA},
     ),
-    "accept-too-few": _bug(
-        AcceptTooFew, ("invariant min-isr",), "last-replica-standing", "appends", TWO_REPLICAS
-    ),
+    "accept-too-few": _bug(AcceptTooFew, ("lost_writes",), "lagging-node", "appends", TWO_REPLICAS),
 }
 BROKER_BUGS: dict[str, Bug] = {**BUGS, **CLUSTER_BUGS}
 """All bugs that the simulator can plant in brokers."""

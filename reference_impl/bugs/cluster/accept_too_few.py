@@ -11,8 +11,10 @@ class AcceptTooFew(Rules):
 
     Breaks:     a committed record must be on as many replicas as min.insync.replicas says
                 (KIP-966).
-    Caught by:  workload appends, nemesis last-replica-standing, checker invariant min-isr,
-                default.replication.factor=2 and min.insync.replicas=2.
+    Caught by:  workload appends, nemesis lagging-node, checker lost_writes, with
+                default.replication.factor=2 and min.insync.replicas=2: the leader acknowledges
+                alone, and the follower, which is eligible still, is elected after it; the invariant
+                min-isr sees it first.
     Within:     a few runs of 20 seconds with three nodes.
     """
 

@@ -11,7 +11,9 @@ class KeepLeaderEpochs(Rules):
     apart.
 
     Breaks:     each leadership must have an epoch of its own (KIP-101).
-    Caught by:  workload appends, nemesis kill-leader, checker invariant one-leader.
+    Caught by:  workload appends, nemesis kill-leader, checker liveness: a broker ignores a new
+                leader in an epoch that it knows, so that its replica is never in sync again; the
+                invariant one-leader sees it first.
     Within:     a few runs of 20 seconds with three nodes.
     """
 

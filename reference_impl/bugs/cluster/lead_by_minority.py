@@ -9,8 +9,10 @@ class LeadByMinority(Rules):
     """Real-world kin: clusters that are split in two and have a leader on each side.
 
     Breaks:     an epoch of the quorum must have only one leader (Raft, 5.2; KIP-595).
-    Caught by:  workload appends, nemesis isolate-controller, checkers invariant one-leader or
-                invariant logs-agree.
+    Caught by:  workload appends, nemesis kill-controller, checkers lost_writes or
+                inconsistent_offsets: a node that returns elects itself without a look at the other
+                logs, drops their committed metadata, and makes a replica the leader that lacks
+                acknowledged records; the invariants one-leader and logs-agree see it first.
     Within:     a few runs of 20 seconds with three nodes.
     """
 

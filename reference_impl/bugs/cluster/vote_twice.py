@@ -12,7 +12,9 @@ class VoteTwice(Rules):
     Breaks:     a voter has one vote in each epoch, so that two majorities cannot elect two leaders
                 (Raft, 5.2; KIP-595).
     Caught by:  workload appends, nemesis none, checker invariant one-vote, with
-                controller.quorum.election.timeout.ms=5, so that two candidates meet.
+                controller.quorum.election.timeout.ms=5, so that two candidates meet. No client
+                sees it: a node follows the first leader of an epoch that it hears of, so that the
+                second one commits nothing, decides nothing, and resigns.
     Within:     a few runs of 20 seconds with three nodes.
     """
 
