@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 from chaos.record.run_directory import Scenario
 from chaos.sim.target import Moment
@@ -12,13 +12,14 @@ from ci.simulation.schedule import Outcome
 STEPS_MAX = 24
 METADATA = "__cluster_metadata"
 ELECTION, PARTITION = re.compile(r"node \d+ leads (\S+) in epoch"), re.compile(r"\w-\d+\b")
+BROKEN = re.compile(r"invariant [\w-]+:")
 
 
 def story(scenario: Scenario, outcome: Outcome, noted: Sequence[Moment]) -> str:
     """Return the story of a schedule as numbered lines: the cluster and settings, what was noted,
-    and the verdict. noted: its faults, elections and broken invariants; from many only the first
-    and the last are told."""
-    moments = [one for one in noted if _matters(one[1], outcome.reason)]
+    and the verdict. noted: its faults, elections and broken invariants; only the first breach of
+    each invariant is told, and of many moments only the first and the last."""
+    moments = list(_first_breaches([one for one in noted if _matters(one[1], outcome.reason)]))
     steps = [f"{at_s:7.3f} s  {sentence}" for at_s, sentence in _on_one_screen(moments)]
     settings = "".join(f", {key}={value}" for key, value in scenario.config.items())
     count = "1 node" if scenario.nodes == 1 else f"{scenario.nodes} nodes"
@@ -37,6 +38,18 @@ def _matters(sentence: str, reason: str) -> bool:
     if election is None or not PARTITION.search(reason):
         return True
     return election[1] == METADATA or re.search(rf"{re.escape(election[1])}\b", reason) is not None
+
+
+def _first_breaches(moments: Iterable[Moment]) -> Iterator[Moment]:
+    """Yield the moments, but of each invariant only the first breach: one breach leads to dozens,
+    which would leave no room for the faults and elections."""
+    told = set[str]()
+    for at_s, sentence in moments:
+        breach = BROKEN.match(sentence)
+        if breach is None or breach[0] not in told:
+            yield at_s, sentence
+        if breach is not None:
+            told.add(breach[0])
 
 
 def _on_one_screen(moments: Sequence[Moment]) -> Sequence[Moment]:

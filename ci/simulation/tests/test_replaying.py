@@ -20,12 +20,17 @@ from ci.simulation.plans import plan_of
 from ci.simulation.replaying.plan import FILE, Plan, Step
 from ci.simulation.replaying.replay import over_processes, perform_plan, shrink, struck_in
 from ci.simulation.replaying.shrinking import Shrinking
-from ci.simulation.schedule import perform
+from ci.simulation.replaying.story import story
+from ci.simulation.schedule import Outcome, perform
 from linearizability.verdict import Validity
 
 BUGGY = Scenario(
     "sim", "sequences", "kill", 1, 6.0, 2, bug="reuse-producer-ids", rate=60.0, client=REFERENCE
 )
+
+
+def invalid_outcome(reason: str) -> Outcome:
+    return Outcome(1, "appends", "kill", Validity.INVALID, reason, (), "", 1.0)
 
 
 def test_a_plan_is_the_same_after_it_was_written_and_read(tmp_path: Path) -> None:
@@ -136,6 +141,23 @@ def test_the_faults_of_a_run_are_told_with_their_times_since_its_begin(tmp_path:
     told = [(2.0, "Kill strikes node 2"), (4.0, "Heal strikes node none")]
     assert list(struck_in(tmp_path)) == told
     assert list(struck_in(tmp_path / "nowhere")) == []
+
+
+def test_a_story_tells_the_first_breach_of_each_invariant() -> None:
+    noted = [
+        (1.0, "Kill(node=all) strikes node 1"),
+        *((2.0 + n, f"invariant committed-stays: t-{n}: …") for n in range(50)),
+        (60.0, "invariant logs-agree: t-0: …"),
+        (61.0, "node 2 leads t-0 in epoch 1; its log ends at 0"),
+    ]
+    done = invalid_outcome("invariant committed-stays: t-0: …")
+    lines = story(plan_of(1), done, noted).splitlines()[1:-1]
+    assert [line.split("s  ", 1)[1] for line in lines] == [
+        noted[0][1],
+        noted[1][1],
+        noted[51][1],
+        noted[52][1],
+    ]
 
 
 @pytest.mark.nightly
