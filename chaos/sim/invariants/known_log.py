@@ -61,8 +61,6 @@ class KnownLog:
     """Producer id -> the first offset of its undecided transaction."""
     kept_to: int | None = None
     """After the end of a process: the offset below which every batch must be found again."""
-    shown: object = None
-    """The offsets and the leadership that the replica showed at the last look."""
     led_in: int | None = None
     """The leader epoch in which the node led the partition after the last step, None if it did
     not."""

@@ -6,10 +6,11 @@ from collections.abc import Callable
 
 from chaos.sim.invariants import BETWEEN_NODES, BETWEEN_REPLICAS, INVARIANTS
 from chaos.sim.invariants.known_cluster import KnownCluster
-from chaos.sim.invariants.known_log import KnownLog, Offsets
-from chaos.sim.invariants.replica import Key, Replica, replicas_of
+from chaos.sim.invariants.known_log import KnownLog
+from chaos.sim.invariants.replica import Key, Replica, metadata_replica, replica_of
 from reference_impl.core.broker import Broker
 from reference_impl.core.log.batch_scan import CorruptLog
+from reference_impl.core.log.partition_log import PartitionLog
 
 WHOLE_BATCHES = "whole-batches"
 """The invariant that a log can be read."""
@@ -24,6 +25,8 @@ class Observer:
         self._cluster = cluster
         self._broken = broken
         self._logs: dict[Key, KnownLog] = {}
+        self._shown: dict[object, object] = {}
+        """The object that holds a log -> the offsets and the leadership at the last look."""
         self._life = 0
         self._seen: object = None
         """The image's end offset, the election and the blocks of producer ids after the last
@@ -38,17 +41,34 @@ class Observer:
             for name, invariant in BETWEEN_NODES.items():
                 for sentence in invariant(self._cluster, broker):
                     self._broken(name, sentence)
-        for replica in replicas_of(broker):
-            known = self._logs.get(replica.key)
-            if known is None:
-                known = self._logs[replica.key] = KnownLog()
-            led = replica.leader_epoch, replica.leads, replica.isr, replica.partition_epoch
-            shown = Offsets.of(replica.log), *led
-            if known.kept_to is not None or known.shown != shown:
-                known.shown = shown
-                self._look_at(replica, known)
+        quorum = broker.quorum
+        if self._has_changed(quorum, quorum.log.log, (quorum.epoch, quorum.is_leader)):
+            self._look_at(metadata_replica(broker))
+        for partition in broker.replicas:
+            state = partition.state
+            led = state.leader_epoch, partition.leads, state.isr, state.partition_epoch
+            if self._has_changed(partition, partition.log, led):
+                self._look_at(replica_of(broker.node_id, partition))
 
-    def _look_at(self, replica: Replica, known: KnownLog) -> None:
+    def _has_changed(self, holder: object, log: PartitionLog, led: object) -> bool:
+        """Return whether the last step has changed the offsets of a log or the leadership (`led`),
+        or the log was not looked at before in this process, and note them. A step changes few of a
+        node's dozens of replicas; for the others this must be cheap."""
+        shown = (
+            log.log_start_offset,
+            log.last_stable_offset,
+            log.high_watermark,
+            log.log_end_offset,
+            log.recovery_point,
+            led,
+        )
+        if self._shown.get(holder) == shown:
+            return False
+        self._shown[holder] = shown
+        return True
+
+    def _look_at(self, replica: Replica) -> None:
+        known = self._logs.setdefault(replica.key, KnownLog())
         known.note_leadership(replica.led_in)
         try:
             known.read_new(replica.log)
@@ -66,6 +86,7 @@ class Observer:
     def note_end(self, *, keeps_all: bool) -> None:
         """Note that the process has ended. keeps_all: whether the medium keeps unsynced bytes."""
         self._life += 1
+        self._shown.clear()
         self._cluster.has_lost_power |= not keeps_all
         for known in self._logs.values():
             known.end(keeps_all=keeps_all)
@@ -74,4 +95,5 @@ class Observer:
         """Forget all logs, since a fault has changed the bytes on the medium. From now on committed
         records may be lost, as after a loss of power."""
         self._logs.clear()
+        self._shown.clear()
         self._cluster.has_lost_power = True

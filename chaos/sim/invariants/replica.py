@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 
 from reference_impl.core.broker import Broker
 from reference_impl.core.log.partition_log import PartitionLog
+from reference_impl.core.partitions.partition import Partition
 from reference_impl.core.quorum.metadata_log import METADATA, TOPIC_ID
 
 Key = tuple[object, int]
@@ -38,23 +38,26 @@ class Replica:
         return self.leader_epoch if self.leads else None
 
 
-def replicas_of(broker: Broker) -> Iterator[Replica]:
-    """Yield the replicas that a node holds now, that of the metadata log first."""
+def metadata_replica(broker: Broker) -> Replica:
+    """Return a node's replica of the metadata log."""
     quorum = broker.quorum
     log = quorum.log.log
-    yield Replica(
+    return Replica(
         broker.node_id, METADATA[0], METADATA_KEY, log, quorum.epoch, quorum.is_leader, ()
     )
-    for partition in broker.replicas:
-        state = partition.state
-        yield Replica(
-            broker.node_id,
-            f"{partition.topic}-{partition.index}",
-            (partition.topic_id, partition.index),
-            partition.log,
-            state.leader_epoch,
-            partition.leads,
-            state.isr,
-            partition.min_isr,
-            state.partition_epoch,
-        )
+
+
+def replica_of(node: int, partition: Partition) -> Replica:
+    """Return a node's replica of a partition."""
+    state = partition.state
+    return Replica(
+        node,
+        f"{partition.topic}-{partition.index}",
+        (partition.topic_id, partition.index),
+        partition.log,
+        state.leader_epoch,
+        partition.leads,
+        state.isr,
+        partition.min_isr,
+        state.partition_epoch,
+    )
