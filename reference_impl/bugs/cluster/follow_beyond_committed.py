@@ -11,7 +11,8 @@ class FollowBeyondCommitted(Rules):
 
     Breaks:     a consumer may read only committed records, from followers, too (KIP-392).
     Caught by:  workload appends, nemesis partition-leader, checker
-                invariant follower-high-watermark.
+                invariant follower-high-watermark. No client of the simulator has seen it, since
+                the reference client reads from leaders alone.
     Within:     a few runs of 20 seconds with three nodes.
     """
 
