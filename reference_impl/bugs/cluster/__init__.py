@@ -117,10 +117,9 @@ CLUSTER_BUGS: dict[str, Bug] = {
     ),
     "vote-for-shorter-logs": _bug(
         VoteForShorterLogs,
-        ("lost_writes", "inconsistent_offsets", "liveness"),
-        "lagging-node",
-        "recreate",
-        QUICK_FENCING,
+        ("invariant leader-is-complete", "invariant committed-stays"),
+        "last-replica-standing",
+        "appends",
     ),
     "forget-votes": _bug(ForgetVotes, ("invariant one-vote",), "kill-again", "appends"),
     "vote-twice": _bug(VoteTwice, ("invariant one-vote",), "none", "appends", QUICK_CANDIDATES),

@@ -11,12 +11,11 @@ class VoteForShorterLogs(Rules):
 
     Breaks:     every later leader must have all committed records, so a voter must refuse a
                 candidate whose log is older than its own (Raft, 5.4.1; KIP-595).
-    Caught by:  workload recreate, nemesis lagging-node, checkers lost_writes,
-                inconsistent_offsets or liveness: a node that could not fetch metadata, and starts
-                together with the others, becomes the controller, and drops elections and topics
-                that were committed; the invariants leader-is-complete and committed-stays see it
-                first.
-    Within:     20 runs of 20 seconds with three nodes.
+    Caught by:  workload appends, nemesis last-replica-standing (the node that was down for five
+                seconds lacks at least the record that fenced it, and starts together with the
+                controller that was up), checkers invariant leader-is-complete or
+                invariant committed-stays.
+    Within:     a few runs of 20 seconds with three nodes.
     """
 
     def is_up_to_date(self, candidate: LogEnd, own: LogEnd) -> bool:
