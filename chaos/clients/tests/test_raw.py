@@ -192,6 +192,21 @@ def test_a_follower_that_has_deleted_more_than_its_leader_is_read_from_its_start
     assert whole.extra["log_start"] == start and of(completion, 2)[-1].extra["log_start"] == 0
 
 
+def test_a_follower_that_has_not_deleted_what_its_leader_has_is_read_from_its_start(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """A leader may delete records between the readings of itself and of a follower. If the follower
+    were read from the leader's new start, it would seem to lack records."""
+    replicas = Replicas({n: [10, 11, 12] for n in ADDRESSES}, {n: [3] for n in ADDRESSES})
+    replicas.earliest, replicas.starts[1] = 2, 2
+    completion = read(replicas, monkeypatch)
+    assert next(r.offset for r in of(completion, None) if r.extra.get("f") != "position") == 2
+    for replica in (2, 3):
+        *records, whole = of(completion, replica)
+        assert [record.offset for record in records] == [0, 1, 2]
+        assert whole.extra["log_start"] == 0
+
+
 def test_a_follower_whose_log_is_too_short_is_an_incomplete_read(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:

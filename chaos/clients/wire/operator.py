@@ -8,6 +8,7 @@ DeleteRecordsRequest.json (KIP-107); UnifiedLog, maybeIncrementLogStartOffset.
 from __future__ import annotations
 
 from collections.abc import Callable, Set
+from contextlib import suppress
 from dataclasses import fields, replace
 from functools import partial
 from typing import Any
@@ -163,11 +164,15 @@ class Operator:
 
     async def _ids(self, name: str) -> list[str]:
         """Return the topic's id according to each broker, "" where a broker does not know the
-        topic. Raise WireError unless all brokers answer."""
-        brokers = (await self._cluster.view([])).brokers.values()
-        return [
-            (await self._cluster.view([name], each)).topic_ids.get(name, "") for each in brokers
-        ]
+        topic. Raise WireError unless all brokers answer, but for bootstrap brokers that the others
+        do not count as alive: such a one may answer clients from old metadata, or be gone."""
+        alive = [*(await self._cluster.view([])).brokers.values()]
+        found = [(await self._cluster.view([name], each)).topic_ids.get(name, "") for each in alive]
+        for each in self._cluster.bootstrap:
+            if each not in alive:
+                with suppress(WireError):
+                    found.append((await self._cluster.view([name], each)).topic_ids.get(name, ""))
+        return found
 
     async def _agreed_id(self, name: str, old: Set[str]) -> str:
         """Return the id that all brokers have for a topic, or "" if none has one. Raise WireError

@@ -223,8 +223,13 @@ class RawClient:
             else:
                 read.high_watermark = answer.high_watermark
                 read.last_stable_offset = answer.last_stable_offset
-            if 0 <= answer.log_start_offset < begun_at:
-                read.log_start = answer.log_start_offset
+            start = answer.log_start_offset
+            if 0 <= start < begun_at:
+                read.log_start = start
+                if read.replica is not None and await self._has(asked, read, start):
+                    # The leader has just deleted records that this follower still has.
+                    begun_at = read.begun_at = read.next_offset = start
+                    continue
             read.take(answer, self._nonce)
             read.complete = read.next_offset >= max(end, read.high_watermark)
             # A long log takes many answers, so time alone does not show that a follower is late.

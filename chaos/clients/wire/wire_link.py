@@ -82,7 +82,7 @@ class WireCluster:
 
     def __init__(self, world: World, bootstrap: str, timeout_s: float = 5.0) -> None:
         self.world = world
-        self._bootstrap = parse_bootstrap(bootstrap)
+        self.bootstrap = parse_bootstrap(bootstrap)
         self._access = access_of(bootstrap)
         self._timeout_s = timeout_s
         self._connections: dict[Address, Connection] = {}
@@ -115,7 +115,7 @@ class WireCluster:
         """Ask the bootstrap brokers one after another; return the first answer. Raise the last
         WireError if none answers."""
         last: WireError | None = None
-        for address in self._bootstrap:
+        for address in self.bootstrap:
             try:
                 return await self.ask(address, api, **fields)
             except WireError as error:
