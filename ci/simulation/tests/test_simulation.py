@@ -63,7 +63,7 @@ def test_a_round_of_seeds_leaves_no_row_of_the_coverage_empty(first_seed: int) -
             settings=tuple(plan.config),
             struck={fault.__name__: 1 for fault in NEMESES[plan.nemesis].faults},
             shown={sight.value: 1 for sight in MUST_SHOW.get(plan.workload, ())}
-            | {Sight.UNDER_FAULT.value: 1},
+            | {Sight.UNDER_FAULT.value: 1, Sight.MOVED_UNDER_FAULT.value: 1},
         )
         for plan in plans
     ]

@@ -1,5 +1,4 @@
-"""A record's timestamp has the type that message.timestamp.type names, and append times do not go
-back.
+"""A record's timestamp has the configured type, and append times do not go back.
 
 With `message.timestamp.type=LogAppendTime` the broker sets the time when it appends, and says so;
 with `CreateTime` it keeps the sender's. Retention, look-ups by time and stream processors rely on

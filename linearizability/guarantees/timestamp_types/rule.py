@@ -46,8 +46,7 @@ class TimestampTypes(Checker):
 
     name: ClassVar[str] = "timestamp_types"
     title: ClassVar[str] = (
-        "a record's timestamp has the type that message.timestamp.type names, and append times do "
-        "not go back"
+        "a record's timestamp has the configured type, and append times do not go back"
     )
     scope: ClassVar[Scope] = Scope.PARTITION
     needs: ClassVar[frozenset[Needs]] = frozenset({Needs.READS})
