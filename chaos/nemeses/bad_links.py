@@ -127,8 +127,9 @@ class LossyNetwork:
     nodes_min = 1
 
     def schedule(self, rng: Random) -> Iterator[tuple[float, Fault]]:
-        """Yield, without end, faults under which 20 % to 80 % of the connections transfer nothing
-        and end after 0.5 to 5 seconds, each followed by a heal."""
+        """Yield, without end, faults under which 20 %, 50 % or 80 % of the connections of one kind
+        of links, of the leader, a follower or all nodes, transfer nothing and end after 0.5 to 5
+        seconds, each followed by a heal."""
 
         def blow() -> Fault:
             share, timeout_ms = rng.choice((0.2, 0.5, 0.8)), rng.choice((500, 2000, 5000))

@@ -20,7 +20,9 @@ MEANT = re.compile(r"\[\s*(?:new|modified|added|changed|removed)\s+(?:in|since)\
 
 
 def citation_violations(root: Path) -> list[str]:
-    """Return a sentence for every line that looks like a citation but is not in this form."""
+    """Return a sentence for every line of CITED_PACKAGES that looks like the citation of a change,
+    but is not a comment or docstring that begins with `[New in vN: KIP-n]` or
+    `[Modified in vN: KIP-n]`."""
     sentences = []
     for path in python_files(root):
         name = path.relative_to(root)

@@ -21,8 +21,9 @@ Methods = dict[str, tuple[str, ast.FunctionDef]]
 
 
 def rule_violations(root: Path) -> list[str]:
-    """Return a sentence for every rule that decides nothing or has no bug, and for every bug that
-    overrides something other than a rule."""
+    """Return a sentence for every rule that decides nothing, or has neither a bug nor a reason in
+    WITHOUT_BUG; for every bug that overrides something other than a rule; and for every name in
+    WITHOUT_BUG that is not a rule."""
     chapters = [node for path in files_of(root, RULES) for node in classes(path)]
     rules = methods(chapters, RULES)
     planted = methods(list(broken_rules(root)), BUGS)

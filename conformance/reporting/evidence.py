@@ -38,8 +38,9 @@ class Evidence:
 
     @staticmethod
     def of(error: BaseException | None, stated: Case) -> Evidence:
-        """Return the evidence that an exception of a case contains, without messages; an empty one
-        for None."""
+        """Return the evidence in an exception of the case `stated`, without its exchange (see
+        `beside`); an empty one for None. If the exception does not name what it expected, that is
+        the case's requirement."""
         if error is None:
             return Evidence()
         if isinstance(error, Deviation):

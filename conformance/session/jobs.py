@@ -59,7 +59,8 @@ def port_shares(jobs: int) -> list[str]:
     share = len(every) // jobs
     if share < PORTS_MIN:
         raise pytest.UsageError(
-            f"conformance: --jobs {jobs}: at most {len(every) // PORTS_MIN} have enough ports"
+            f"conformance: --jobs {jobs}: at most {len(every) // PORTS_MIN} have enough ports;"
+            " lower it, or widen TOUCHSTONE_PORTS"
         )
     return [f"{every[share * n]}-{every[share * (n + 1) - 1]}" for n in range(jobs)]
 

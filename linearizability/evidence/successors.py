@@ -137,7 +137,10 @@ def succeeded(events: pl.LazyFrame) -> pl.LazyFrame:
 
 
 def _successors(turns: list[Turn]) -> Iterator[Successor]:
-    """Yield the successors of the transactions that these turns, in order of invocation, begin."""
+    """Yield, for each transaction that these turns begin, the successor of its producer, if it has
+    one: the first successful InitProducerId of another process with its transactional id that was
+    asked for after the producer's own had returned, and before it asked again. turns: in order of
+    invocation."""
     inits: dict[Any, list[Turn]] = defaultdict(list)
     for turn in turns:
         if turn.f == F.INIT_PRODUCER.value:

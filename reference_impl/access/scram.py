@@ -24,7 +24,8 @@ def salted(mechanism: str, password: str, salt: bytes, iterations: int) -> bytes
 
 @dataclass
 class Scram:
-    """One SCRAM exchange, in which each side proves to the other that it knows the password."""
+    """The client's side of one SCRAM exchange, in which client and server prove to each other that
+    they know the password."""
 
     mechanism: str
     user: str

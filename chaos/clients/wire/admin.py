@@ -103,7 +103,9 @@ class Admin:
         answer = await self._cluster.ask_any(ApiKey.CREATE_TOPICS, topics=wanted, timeout_ms=10_000)
         for topic in answer.topics:
             if topic.error_code not in (0, TOPIC_ALREADY_EXISTS):
-                raise WireError(f"topic {topic.name}: {kafka_name(topic.error_code)}")
+                raise WireError(
+                    f"topic {topic.name} could not be created: {kafka_name(topic.error_code)}"
+                )
 
     async def why_not_well(
         self, topics: Sequence[TopicSpec], brokers: int, readable_only: bool = False

@@ -256,7 +256,8 @@ def _node(
         raise Broken(f"{where}pause and resume go together: give both, or neither")
     if node.start is None and (node.kill or node.stop or "lose_power" in node.faults):
         raise Broken(
-            f"{where}start is missing: a node that kill or stop ends could never come back"
+            f"{where}start is missing: a node that kill, stop or lose_power ends could never come"
+            " back; give it"
         )
     return node
 

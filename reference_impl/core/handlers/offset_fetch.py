@@ -168,7 +168,8 @@ def partition_row(
 ) -> Struct:
     """Return the row of one partition with its committed offset: -1 if there is none, if it was
     committed for a deleted topic of the same name, or (with an error) if a transaction may change
-    it. The row has an error, too, if the topic id of a request `by_id` is unknown."""
+    it. The row has an error, too, if the topic id of a request `by_id` is unknown. name: used if
+    there is no such topic. plural: the end of the row's name, as for `topics_of`."""
     code = ErrorCode.UNKNOWN_TOPIC_ID if by_id and topic is None else ErrorCode.NONE
     committed = offsets.get((topic.name if topic is not None else name, index), NO_OFFSET)
     if topic is not None and committed.topic_id not in (ZERO_UUID, topic.topic_id):

@@ -256,7 +256,8 @@ class PartitionLog(ReadableLog):
 
     def retire_more(self) -> bool:
         """Remove at most RETIRED_AT_ONCE segments that lie wholly below the log start. Return
-        whether there were any. Return False for a log that is closed or whose files failed."""
+        whether there were any. Return False for a log that is closed or whose files failed before.
+        Raise StorageError if the removal fails."""
         has_more = self._segments.has_below(self._log_start_offset)
         if self.is_closed or not self.is_trusted or not has_more:
             return False

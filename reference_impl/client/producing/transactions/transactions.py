@@ -83,7 +83,7 @@ class Transactions:
 
     def begin(self) -> None:
         """Handle BeginTransaction, which sends nothing yet. Raise IllegalState if a transaction is
-        open, or InitTransactions is not done."""
+        open, or InitTransactions is not done; after a fatal error, raise that error."""
         self._move(Move.BEGIN)
         self.is_v2 = self._network.has_transactions_v2
 

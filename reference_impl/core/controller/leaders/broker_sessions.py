@@ -70,8 +70,8 @@ class BrokerSessions:
         self._by_id.pop(broker, None)
 
     def is_valid(self, broker: int, timeout_ms: int) -> bool:
-        """Return whether the broker has sent a heartbeat within its session time-out. A broker that
-        this controller has never heard from has no valid session."""
+        """Return whether the broker's session is not over: its last heartbeat, or the new session
+        that `begin` gave it, is at most timeout_ms ago. A broker with neither has no session."""
         session = self._by_id.get(broker)
         if session is None or session.heard_at_ms is None:
             return False

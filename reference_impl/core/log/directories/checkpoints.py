@@ -38,8 +38,9 @@ def encode_lines(lines: Iterable[str]) -> bytes:
 
 
 def decode_lines(path: str, data: bytes, fields: int) -> list[list[str]]:
-    """Return the fields of each line, or raise BadCheckpoint naming the line that is wrong.
-    fields: the number of fields that each line must have."""
+    """Return the fields of each entry: of each line after the version and the number of entries.
+    Raise BadCheckpoint, which says what is wrong. fields: the number of fields that each entry must
+    have; the last two are integers of 32 and 64 bits."""
     if not data.endswith(b"\n"):
         raise BadCheckpoint(path, "its last line is not complete")
     lines = data.decode(errors="replace").split("\n")
