@@ -78,6 +78,7 @@ def test_kafka_python(bootstrap: str, codec: str) -> None:
         bootstrap_servers=bootstrap,
         group_id=topic,
         auto_offset_reset="earliest",
+        metadata_max_age_ms=1_000,
         consumer_timeout_ms=PATIENCE_S * 1000,
     )
     found = []

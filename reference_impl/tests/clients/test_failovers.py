@@ -160,6 +160,7 @@ def consume_by_kafka_python(bootstrap: str, is_over: threading.Event) -> list[in
         group_id="kafka-python",
         auto_offset_reset="earliest",
         auto_commit_interval_ms=200,
+        metadata_max_age_ms=1_000,
     )
     seen: list[int] = []
     quiet_s = 0.0

@@ -132,7 +132,15 @@ def test_kafka_python(secured: Cluster, authority: Path, way: Way) -> None:
     for future in [producer.send(topic, value) for value in VALUES]:
         assert future.get(PATIENCE_S).offset >= 0
     producer.close()
-    consumer = kafka.KafkaConsumer(topic, group_id=topic, auto_offset_reset="earliest", **settings)
+    consumer = kafka.KafkaConsumer(
+        topic,
+        group_id=topic,
+        auto_offset_reset="earliest",
+        # If it joins before it has the topic's metadata, it gets no partition, and by default looks
+        # again after five minutes.
+        metadata_max_age_ms=1_000,
+        **settings,
+    )
     found: list[bytes] = []
     deadline = time.monotonic() + PATIENCE_S
     while len(found) < COUNT and time.monotonic() < deadline:
