@@ -180,7 +180,7 @@ def test_known_deviations_are_those_of_the_target(target: str, has_deviations: b
 def test_a_mode_has_deviations_of_its_own() -> None:
     file = HOME / "apache-3.9.1-zookeeper.toml"
     assert file_of("apache:3.9-zookeeper") == file_of("apache:3.9.1-zookeeper") == file
-    assert file_of("apache:3.9") is None
+    assert file_of("apache:3.9") == HOME / "apache-3.9.1.toml"
 
 
 def test_a_missing_baseline_is_refused(tmp_path: Path) -> None:

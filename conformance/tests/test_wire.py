@@ -205,6 +205,21 @@ def test_a_restart_is_over_when_all_replicas_are_in_sync(
     PATIENCE.forget()
 
 
+def test_a_restart_is_over_too_when_the_leader_has_kept_its_epoch_for_long(
+    pair: Pair, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Until then a newer epoch may follow: the controller has not noticed yet."""
+    wire = wire_to(pair)
+    assert not is_led_again(wire, TOPIC, restarts.leader_epochs(wire, TOPIC))
+    monkeypatch.setattr(restarts, "KEPT_S", 0.5)
+    began = time.monotonic()
+    with restarting(wire, TOPIC):
+        pass
+    assert time.monotonic() - began > 0.5
+    wire.close()
+    PATIENCE.forget()
+
+
 def test_after_a_slow_restart_a_state_is_waited_for_as_long() -> None:
     """A busy machine that starts the target for long loads its data for long."""
     attempts = 0
