@@ -149,6 +149,7 @@ def test_before_the_assignment_a_group_has_no_protocol_to_describe(
     no protocol, and its members without metadata and assignment."""
     member = Member.of(wire)
     member.join()
+    member.wait_for_state("CompletingRebalance")
     found = described(member.observer, wire, member.group, version)
     rows = [(bytes(m.member_metadata), bytes(m.member_assignment)) for m in found.members]
     expect(

@@ -184,7 +184,7 @@ def test_a_member_commits_in_a_transaction_before_it_knows_its_assignment(
     TxnOffsetCommit is accepted, unlike an OffsetCommit, which gets REBALANCE_IN_PROGRESS (27)."""
     producer, topic, member = Producer.ready(wire), wire.create_topic(), Member.of(wire)
     member.join()
-    expect(member.state(), "CompletingRebalance", "state of the group")
+    member.wait_for_state("CompletingRebalance")
     who: dict[str, Any] = {"generation": member.generation, "member_id": member.member_id}
     plain = try_to_commit(wire, member.group, topic, {0: 1}, **who)
     expect(plain, {0: ErrorCode.REBALANCE_IN_PROGRESS}, "OffsetCommit errors")
