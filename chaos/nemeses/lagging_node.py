@@ -50,7 +50,7 @@ class CatchingUp:
     nodes_min = 3
 
     def schedule(self, rng: Random) -> Iterator[tuple[float, Fault]]:
-        """Yield rounds; the kill comes within three seconds after the link is healed."""
+        """Yield rounds, in which the kill comes within three seconds after the link is healed."""
         while True:
             yield rng.uniform(1.0, 2.5), CutLink("follower", "leader", how=rng.choice(HOWS))
             yield rng.uniform(*AHEAD_S), Heal()

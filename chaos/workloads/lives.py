@@ -15,7 +15,6 @@ Checkers allow half a minute."""
 LIFE_S = 3.0, 10.0
 """The shortest and the longest time in seconds between a member's first records and its end, if its
 polls do not end it before: polls that are slow, or full, must not let a member outlast the run."""
-
 WAITS_S = 8.0
 """The longest wait in seconds for a member's first records: the planned end then comes even to one
 that has received none, so that members also leave and crash while they join, and in every run."""

@@ -14,7 +14,7 @@ class Turns:
     """The lock on one target that all processes share which have opened the same folder."""
 
     def __init__(self, folder: Path) -> None:
-        """Open the files of the lock in this folder; the first process creates them."""
+        """Open the files of the lock in this folder, and create those that are missing."""
         flags = os.O_RDWR | os.O_CREAT | os.O_CLOEXEC
         self._queue = os.open(folder / "queue", flags, 0o600)
         """The lock that a process holds while it waits to be alone, so that no others begin

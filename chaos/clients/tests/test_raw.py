@@ -11,7 +11,7 @@ import pytest
 from chaos.clients import payload
 from chaos.clients.wire import raw
 from chaos.clients.wire.raw import RawClient
-from chaos.clients.wire.wire_link import EARLIEST, Leader, PartitionState, View
+from chaos.clients.wire.wire_link import EARLIEST, FUTURE_REPLICA, Leader, PartitionState, View
 from chaos.means.connection import WireError
 from chaos.means.real_world import REAL_WORLD, run
 from chaos.values.protocols import Completion, Outcome, ReadAll, Record
@@ -67,7 +67,7 @@ class Replicas:
         node = address[1]
         said = self.high_watermarks[node]
         high_watermark = said.pop(0) if len(said) > 1 else said[0]
-        limit = None if fields["replica_id"] == raw.FUTURE_REPLICA else high_watermark
+        limit = None if fields["replica_id"] == FUTURE_REPLICA else high_watermark
         values = self.logs[node][wanted.fetch_offset : limit][: self.records_per_answer]
         is_there = self.starts.get(node, 0) <= wanted.fetch_offset <= len(self.logs[node])
         found = SimpleNamespace(

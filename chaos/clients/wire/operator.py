@@ -51,7 +51,7 @@ from chaos.values.protocols import (
     Send,
     TopicSpec,
 )
-from chaos.world import World
+from chaos.world import Address, World
 from linearizability.history import F
 from reference_impl.wire import ApiKey, request_definition
 
@@ -167,12 +167,15 @@ class Operator:
         topic. Raise WireError unless all brokers answer, but for bootstrap brokers that the others
         do not count as alive: such a one may answer clients from old metadata, or be gone."""
         alive = [*(await self._cluster.view([])).brokers.values()]
-        found = [(await self._cluster.view([name], each)).topic_ids.get(name, "") for each in alive]
+        found = [await self._id_at(each, name) for each in alive]
         for each in self._cluster.bootstrap:
             if each not in alive:
                 with suppress(WireError):
-                    found.append((await self._cluster.view([name], each)).topic_ids.get(name, ""))
+                    found.append(await self._id_at(each, name))
         return found
+
+    async def _id_at(self, broker: Address, name: str) -> str:
+        return (await self._cluster.view([name], broker)).topic_ids.get(name, "")
 
     async def _agreed_id(self, name: str, old: Set[str]) -> str:
         """Return the id that all brokers have for a topic, or "" if none has one. Raise WireError

@@ -28,7 +28,15 @@ from chaos.clients import payload
 from chaos.clients.wire.admin import Admin
 from chaos.clients.wire.own_users import remove_users
 from chaos.clients.wire.removed import Removed
-from chaos.clients.wire.wire_link import EARLIEST, RETRY_S, WireCluster, check, insist, kafka_name
+from chaos.clients.wire.wire_link import (
+    EARLIEST,
+    RETRY_S,
+    WireCluster,
+    check,
+    fetch_fields,
+    insist,
+    kafka_name,
+)
 from chaos.means import guard
 from chaos.means.connection import WireError
 from chaos.means.real_world import REAL_WORLD
@@ -368,23 +376,8 @@ async def _first_records(cluster: WireCluster, topic: str, partition: int) -> It
     be decoded."""
     leader = await cluster.leader(topic, partition)
     start = await cluster.offset(leader, topic, partition, EARLIEST)
-    struct = request_definition(ApiKey.FETCH).struct
-    wanted = struct(
-        "FetchPartition",
-        partition=partition,
-        current_leader_epoch=leader.epoch,
-        fetch_offset=start,
-        partition_max_bytes=FETCH_BYTES,
-    )
-    answer = await cluster.ask(
-        leader.address,
-        ApiKey.FETCH,
-        replica_id=-1,
-        max_wait_ms=0,
-        min_bytes=0,
-        max_bytes=FETCH_BYTES,
-        topics=[struct("FetchTopic", topic=topic, partitions=[wanted])],
-    )
+    fields = fetch_fields(topic, [(partition, leader.epoch, start)], FETCH_BYTES, wait_ms=0)
+    answer = await cluster.ask(leader.address, ApiKey.FETCH, **fields)
     found = answer.responses[0].partitions[0]
     check(found.error_code, f"Fetch {topic}-{partition}")
     return _data_records(bytes(found.records or b""))

@@ -22,18 +22,21 @@ from typing import Any
 from chaos.clients.wire.partition_read import PartitionRead
 from chaos.clients.wire.trial import Trial
 from chaos.clients.wire.wire_link import (
+    CONSUMER,
     EARLIEST,
+    FUTURE_REPLICA,
     LATEST,
     READ_COMMITTED,
     Leader,
     WireCluster,
     check,
+    fetch_fields,
 )
 from chaos.means.connection import WireError
 from chaos.values.operations import AskEnds, TryRead
 from chaos.values.protocols import ClientSettings, Completion, Operation, Outcome, ReadAll
 from chaos.world import World
-from reference_impl.wire import ApiKey, ErrorCode, Malformed, Struct, request_definition
+from reference_impl.wire import ApiKey, ErrorCode, Malformed, Struct
 
 READ_TIMEOUT_S = 60.0
 """The limit in seconds for reading all partitions. A partition whose turn comes later still gets
@@ -42,7 +45,6 @@ SHARE_S = 3.0
 LATE_S = 5.0
 """The seconds to wait for followers to learn their leaders' high watermarks. They learn it with the
 response to their next fetch, which takes replica.fetch.wait.max.ms (half a second) at most."""
-CONSUMER, FUTURE_REPLICA = -1, -3  # FetchRequest.CONSUMER_REPLICA_ID, FUTURE_LOCAL_REPLICA_ID
 RETRY_S = 0.3
 FETCH_BYTES = 4 << 20
 NO_OFFSET = -1
@@ -287,23 +289,9 @@ class RawClient:
     ) -> Struct:
         """Fetch once, and return the partition's row of the answer; its error code may be set.
         reader: the replica id to name, CONSUMER or FUTURE_REPLICA."""
-        struct = request_definition(ApiKey.FETCH).struct
-        partition = struct(
-            "FetchPartition",
-            partition=read.partition,
-            current_leader_epoch=asked.epoch,
-            fetch_offset=read.next_offset,
-            partition_max_bytes=FETCH_BYTES,
-        )
-        answer = await self._cluster.ask(
-            asked.address,
-            ApiKey.FETCH,
-            replica_id=reader,
-            max_wait_ms=wait_ms,
-            min_bytes=1,
-            max_bytes=FETCH_BYTES,
-            topics=[struct("FetchTopic", topic=read.topic, partitions=[partition])],
-        )
+        wanted = [(read.partition, asked.epoch, read.next_offset)]
+        fields = fetch_fields(read.topic, wanted, FETCH_BYTES, reader, wait_ms)
+        answer = await self._cluster.ask(asked.address, ApiKey.FETCH, **fields)
         check(answer.error_code, f"Fetch {read.name}")
         return answer.responses[0].partitions[0]  # type: ignore[no-any-return]
 

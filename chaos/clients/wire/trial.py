@@ -12,12 +12,20 @@ from __future__ import annotations
 
 from typing import Any
 
-from chaos.clients.wire.wire_link import EARLIEST, LATEST, Leader, View, WireCluster, check
+from chaos.clients.wire.wire_link import (
+    EARLIEST,
+    LATEST,
+    Leader,
+    View,
+    WireCluster,
+    check,
+    fetch_fields,
+)
 from chaos.means.connection import WireError
 from chaos.values.operations import TryRead
 from chaos.values.protocols import Completion, Outcome
 from chaos.world import World
-from reference_impl.wire import ApiKey, CorruptRecord, Struct, batches, request_definition
+from reference_impl.wire import ApiKey, CorruptRecord, Struct, batches
 
 FETCH_BYTES = 64 << 10
 GOES_ON_S = 20.0
@@ -90,36 +98,15 @@ class Trial:
         """Fetch the partition and, behind it in the same request, the others of its topic that its
         leader leads, from their beginnings. Return the partition's part of the answer. Raise
         WireError for no answer or an error."""
-        struct = request_definition(ApiKey.FETCH).struct
         others = [
-            number
+            (number, state.leader_epoch, 0)
             for (topic, number), state in view.partitions.items()
             if (topic, state.leader) == (operation.topic, leader.node)
+            and number != operation.partition
         ]
-        asked = [(operation.partition, offset, leader.epoch)] + [
-            (number, 0, view.partitions[operation.topic, number].leader_epoch)
-            for number in others
-            if number != operation.partition
-        ]
-        partitions = [
-            struct(
-                "FetchPartition",
-                partition=number,
-                current_leader_epoch=epoch,
-                fetch_offset=begin,
-                partition_max_bytes=FETCH_BYTES,
-            )
-            for number, begin, epoch in asked
-        ]
-        answer = await self._cluster.ask(
-            leader.address,
-            ApiKey.FETCH,
-            replica_id=-1,
-            max_wait_ms=100,
-            min_bytes=1,
-            max_bytes=FETCH_BYTES,
-            topics=[struct("FetchTopic", topic=operation.topic, partitions=partitions)],
-        )
+        wanted = [(operation.partition, leader.epoch, offset), *others]
+        fields = fetch_fields(operation.topic, wanted, FETCH_BYTES)
+        answer = await self._cluster.ask(leader.address, ApiKey.FETCH, **fields)
         what = f"Fetch {operation.topic}-{operation.partition}"
         check(answer.error_code, what)
         for topic in answer.responses:

@@ -6,7 +6,7 @@ leaders. Source: MetadataRequest.json.
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple, TypeVar
 
@@ -18,6 +18,7 @@ from reference_impl.wire import ERRORS, ApiKey, Struct, request_definition
 T = TypeVar("T")
 RETRY_S = 0.2
 EARLIEST, LATEST = -2, -1  # ListOffsetsRequest.json, field Timestamp
+CONSUMER, FUTURE_REPLICA = -1, -3  # FetchRequest.CONSUMER_REPLICA_ID, FUTURE_LOCAL_REPLICA_ID
 READ_UNCOMMITTED, READ_COMMITTED = 0, 1  # ListOffsetsRequest.json, field IsolationLevel
 
 
@@ -32,6 +33,36 @@ def parse_bootstrap(bootstrap: str) -> list[Address]:
             raise WireError(f"{part!r} is not host:port; name brokers as host:port[,host:port …]")
         addresses.append(Endpoint(host.strip("[]"), int(port), access))
     return addresses
+
+
+def fetch_fields(
+    topic: str,
+    wanted: Iterable[tuple[int, int, int]],
+    max_bytes: int,
+    reader: int = CONSUMER,
+    wait_ms: int = 100,
+) -> dict[str, Any]:
+    """Return the fields of a Fetch of partitions of one topic. wanted: (partition, leader epoch,
+    offset) of each. max_bytes: of the answer, and of each partition. reader: the replica id to
+    name, CONSUMER or FUTURE_REPLICA."""
+    struct = request_definition(ApiKey.FETCH).struct
+    partitions = [
+        struct(
+            "FetchPartition",
+            partition=partition,
+            current_leader_epoch=epoch,
+            fetch_offset=offset,
+            partition_max_bytes=max_bytes,
+        )
+        for partition, epoch, offset in wanted
+    ]
+    return {
+        "replica_id": reader,
+        "max_wait_ms": wait_ms,
+        "min_bytes": 1,
+        "max_bytes": max_bytes,
+        "topics": [struct("FetchTopic", topic=topic, partitions=partitions)],
+    }
 
 
 @dataclass(frozen=True)

@@ -41,6 +41,17 @@ def drive(process: int, completion: Completion, count: int = 4_000) -> list[Oper
     return [next(operations), *(operations.send(completion) for _ in range(count))]
 
 
+def committing(name: str) -> list[Operation]:
+    """Return the operations of members that all read, and commit as m-1 in generation 3."""
+    operations = WORKLOADS[name].operations(MANUAL, Random(1))
+    columns = {"member_id": "m-1", "generation": 3}
+    committed = Completion(Outcome.OK, (Record("t", 2, None, 7),), columns=columns)
+    done = [next(operations)]
+    for _ in range(2_000):
+        done.append(operations.send(committed if isinstance(done[-1], CommitOffsets) else READ))
+    return done
+
+
 @pytest.mark.parametrize("process", [AUTO, MANUAL])
 def test_a_member_subscribes_polls_and_then_leaves_or_crashes(process: int) -> None:
     done = drive(process, READ, 60_000)
@@ -105,15 +116,9 @@ def test_who_is_no_member_any_more_commits_again_as_the_member_that_it_was(
     monkeypatch.setattr(GroupPositions, "repeat_share", 0.0)
     monkeypatch.setattr(GroupPositions, "nobody_share", 0.0)
     monkeypatch.setattr(GroupPositions, "stranger_share", 0.0)
-    columns = {"member_id": "m-1", "generation": 3}
-    committed = Completion(Outcome.OK, (Record("t", 2, None, 7),), columns=columns)
-    workload = WORKLOADS[name]
-    operations = workload.operations(MANUAL, Random(1))
-    done = [next(operations)]
-    for _ in range(2_000):
-        done.append(operations.send(committed if isinstance(done[-1], CommitOffsets) else READ))
+    done = committing(name)
     zombies = [each for each in done if isinstance(each, CommitPosition)]
-    group = workload.settings(MANUAL).group
+    group = WORKLOADS[name].settings(MANUAL).group
     assert group is not None and len(zombies) > 10
     member = Membership("m-1", 3, group.instance_id)
     assert set(zombies) == {CommitPosition(group.name, "t", 2, 7, member)}
@@ -144,12 +149,7 @@ def test_a_living_member_goes_back_to_its_first_commit_and_asks_where_the_group_
 
 
 def test_a_commit_without_a_member_stands_between_two_of_a_living_one() -> None:
-    operations = WORKLOADS["groups-positions"].operations(MANUAL, Random(1))
-    columns = {"member_id": "m-1", "generation": 3}
-    committed = Completion(Outcome.OK, (Record("t", 2, None, 7),), columns=columns)
-    done = [next(operations)]
-    for _ in range(2_000):
-        done.append(operations.send(committed if isinstance(done[-1], CommitOffsets) else READ))
+    done = committing("groups-positions")
     found = 0
     for each, following in pairwise(done):
         if isinstance(each, CommitPosition) and each.member is None:
@@ -160,12 +160,7 @@ def test_a_commit_without_a_member_stands_between_two_of_a_living_one() -> None:
 
 @pytest.mark.parametrize("name", ["groups-positions", "groups-static-positions"])
 def test_a_commit_of_a_stranger_stands_between_two_of_the_living_member(name: str) -> None:
-    operations = WORKLOADS[name].operations(MANUAL, Random(1))
-    columns = {"member_id": "m-1", "generation": 3}
-    committed = Completion(Outcome.OK, (Record("t", 2, None, 7),), columns=columns)
-    done = [next(operations)]
-    for _ in range(2_000):
-        done.append(operations.send(committed if isinstance(done[-1], CommitOffsets) else READ))
+    done = committing(name)
     found = 0
     for each, following in pairwise(done):
         if isinstance(each, CommitPosition) and each.member and each.member.member_id != "m-1":

@@ -22,8 +22,6 @@ SLACK_MS = 100
 time from the system's clock, which time services correct: small errors (below 128 ms with ntpd) by
 a slower or faster clock, which never goes back, and larger ones by a step. Virtual machines correct
 a few milliseconds by a step, too."""
-
-
 EPOCH = [*KEY, "leader_epoch"]
 
 

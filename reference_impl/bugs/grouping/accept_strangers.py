@@ -19,4 +19,4 @@ class AcceptStrangers(Rules):
     """
 
     def check_committing_member(self, group: ClassicGroup, committer: Committer) -> None:
-        """Check nothing; the generation is checked elsewhere."""
+        """Check nothing, so that anyone may commit who names the current generation."""

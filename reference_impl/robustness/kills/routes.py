@@ -12,7 +12,7 @@ from reference_impl.robustness.process import Address, RawClient
 from reference_impl.wire import ApiKey, ErrorCode, Struct, request_definition
 
 GROUP, TRANSACTION, PARTITION = 0, 1, 2
-"""The kinds of a Place; the first two are key types of FindCoordinator."""
+"""The kinds of a Place. The first two are key types of FindCoordinator."""
 MOVED = {
     ErrorCode.COORDINATOR_LOAD_IN_PROGRESS,
     ErrorCode.COORDINATOR_NOT_AVAILABLE,

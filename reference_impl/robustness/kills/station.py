@@ -70,7 +70,7 @@ class Station:
 
     @property
     def is_cluster(self) -> bool:
-        """Whether there are several nodes."""
+        """Return whether there are several nodes."""
         return len(self.addresses) > 1
 
     def start(self, *nodes: int) -> None:
