@@ -11,6 +11,7 @@ from chaos.clients import payload
 from chaos.clients.confluent.client import ConfluentFactory
 from chaos.clients.wire.admin import Admin
 from chaos.clients.wire.operator import Operator, WithOperator, with_operator
+from chaos.clients.wire.wire_link import WireCluster, check, insist
 from chaos.means.real_world import REAL_WORLD, run
 from chaos.targets import parse_target
 from chaos.values.operations import (
@@ -33,6 +34,7 @@ from chaos.values.protocols import (
     Send,
     TopicSpec,
 )
+from reference_impl.wire import ApiKey
 
 NONCE = payload.nonce_of("test")
 TOPIC = TopicSpec("of-the-operator", 1)
@@ -46,9 +48,22 @@ def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
         admin = Admin(REAL_WORLD, started.bootstrap)
         run(admin.create_topics([TOPIC], 1, timeout_s=120.0))
         admin.close()
+        run(coordinated(started.bootstrap))
         yield started
     finally:
         started.stop()
+
+
+async def coordinated(bootstrap: str) -> None:
+    """Wait until groups have a coordinator: the first request for one only creates its topic, and
+    whichever test came first would meet that."""
+    wire = WireCluster(REAL_WORLD, bootstrap)
+
+    async def found() -> None:
+        check((await wire.ask_any(ApiKey.FIND_COORDINATOR, key="g")).error_code, "FindCoordinator")
+
+    await insist(REAL_WORLD, found, REAL_WORLD.monotonic() + 120.0)
+    wire.close()
 
 
 @pytest.fixture
